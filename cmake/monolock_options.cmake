@@ -1,0 +1,46 @@
+# Options of the build, and the compiler settings that follow from them.
+
+option(MONOLOCK_WERROR "Treat warnings as errors (the presets do; a packager need not)" OFF)
+option(MONOLOCK_BUILD_TESTS "Build the tests and the simulator" ON)
+option(MONOLOCK_BUILD_BENCH "Build the load generator and the floor server" OFF)
+option(MONOLOCK_BUILD_FUZZERS "Build the libFuzzer targets (clang only)" OFF)
+set(MONOLOCK_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_LINK_DEPENDS_NO_SHARED ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+
+find_program(MONOLOCK_CCACHE ccache)
+if(MONOLOCK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND}" -E env "CCACHE_SLOPPINESS=pch_defines,time_macros"
+      "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" "${MONOLOCK_CCACHE}")
+endif()
+
+# One interface target carries the warnings and sanitizers of our own code, so that nothing leaks to
+# people who link the installed library.
+add_library(monolock_settings INTERFACE)
+target_compile_options(monolock_settings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Wold-style-cast -Woverloaded-virtual -Wcast-align -Wnull-dereference -Wimplicit-fallthrough
+  $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond>
+  $<$<CXX_COMPILER_ID:GNU>:-Wlogical-op>
+  $<$<BOOL:${MONOLOCK_WERROR}>:-Werror>)
+target_include_directories(monolock_settings INTERFACE "${CMAKE_SOURCE_DIR}/src")
+target_compile_definitions(monolock_settings INTERFACE
+  MONOLOCK_VERSION="${PROJECT_VERSION}"
+  BOOST_ASIO_NO_DEPRECATED)
+if(MONOLOCK_SANITIZE)
+  target_compile_options(monolock_settings INTERFACE
+    -fsanitize=${MONOLOCK_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(monolock_settings INTERFACE -fsanitize=${MONOLOCK_SANITIZE})
+endif()
