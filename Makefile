@@ -5,34 +5,50 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 RUN_ARGS ?=
+FUZZ_SECONDS ?= 60
+export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-all lint format bench install clean
+.PHONY: help setup build run test test-all lint format fuzz planted bench install clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install what the build needs and is missing (Debian), or say what is missing (elsewhere)
-	@scripts/setup
+setup: ## install what building, testing and linting need (Debian), or say what is missing (elsewhere)
+	@scripts/setup build test lint
 
-build: setup ## the release binaries: build/monolock and build/monolockctl
-	@mkdir -p build && cmake --preset release -Wno-dev > build/configure-release.log 2>&1 || { cat build/configure-release.log; exit 1; }
+build: ## the release binaries: build/monolock and build/monolockctl
+	@scripts/setup build
+	@mkdir -p build
+	@cmake --preset release > build/configure-release.log 2>&1 || { cat build/configure-release.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS)
 
 run: build ## build, then start the server (RUN_ARGS='-listen :7071' for flags)
 	@exec build/monolock $(RUN_ARGS)
 
-test: setup ## every test, in the dev build and under AddressSanitizer with UBSan
+test: ## every test, in the dev build and under AddressSanitizer with UBSan
+	@scripts/setup build test
 	@scripts/test dev asan
 
-test-all: setup ## the whole matrix: dev, asan, tsan, and clang
-	@scripts/test dev asan tsan tidy
+test-all: ## the whole matrix: dev, asan, tsan, clang, and a brief fuzz
+	@scripts/setup build test lint
+	@scripts/test dev asan tsan tidy fuzz
 
-lint: setup ## format, clang-tidy, purity of the pure folders, headers that stand alone
+lint: ## layout, clang-tidy, purity of the pure folders, headers that stand alone
+	@scripts/setup build test lint
 	@scripts/lint
 
 format: ## rewrite the sources as .clang-format says
+	@scripts/setup lint
 	@git ls-files '*.hpp' '*.cpp' | xargs clang-format-14 -i
+
+fuzz: ## FUZZ_SECONDS (60) of fuzzing for each target
+	@scripts/setup build test lint
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+planted: ## plant each known bug, one at a time, and see that the simulator catches it
+	@scripts/setup build test
+	@tests/simulation/planted/run
 
 bench: build ## measure the server against the floor; the report lands in build/bench/
 	@bench/run

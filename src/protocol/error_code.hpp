@@ -5,8 +5,8 @@
 
 namespace monolock::protocol {
 
-// The code of an ERROR frame. A peer may send codes that have no name here; they are valid values of
-// the type and follow their range. Numbers and reasons are permanent.
+// The code of an ERROR frame. A peer may send codes that have no name here; they are valid values
+// of the type and follow their range. Numbers and reasons are permanent.
 enum class error_code : std::uint8_t {
     server_shutting_down = 0x01,
     closed_by_administrator = 0x02,

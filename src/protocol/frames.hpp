@@ -77,9 +77,9 @@ class acquire_decoder {
 public:
     enum class status { need_more, complete, malformed };
 
-    // Takes bytes until the outcome is settled and says how many it took in `used`. Bytes beyond the
-    // ACQUIRE are not taken: they belong to the session. Not to be called again after complete or
-    // malformed.
+    // Takes bytes until the outcome is settled and says how many it took in `used`. Bytes beyond
+    // the ACQUIRE are not taken: they belong to the session. Not to be called again after complete
+    // or malformed.
     [[nodiscard]] status feed(std::span<const std::byte> input, std::size_t& used);
 
     // After complete. The request is moved out.
@@ -118,8 +118,8 @@ class server_frame_decoder {
 public:
     enum class status { need_more, frame, malformed };
 
-    // Takes bytes up to the end of the next frame and says how many it took in `used`; after `frame`
-    // call it again with the rest. An unknown type byte is malformed, and final.
+    // Takes bytes up to the end of the next frame and says how many it took in `used`; after
+    // `frame` call it again with the rest. An unknown type byte is malformed, and final.
     [[nodiscard]] status feed(std::span<const std::byte> input, std::size_t& used);
 
     // After frame; moved out.
@@ -128,7 +128,8 @@ public:
     [[nodiscard]] std::uint8_t unknown_type() const noexcept { return data_[0]; }
 
 private:
-    // Bytes that the frame has in all, as far as the bytes so far tell; nothing for an unknown type.
+    // Bytes that the frame has in all, as far as the bytes so far tell; nothing for an unknown
+    // type.
     [[nodiscard]] std::optional<std::size_t> frame_length() const noexcept;
 
     std::array<std::uint8_t, server_frame_bytes_max> data_{};

@@ -7,8 +7,9 @@ namespace monolock::protocol {
 
 namespace {
 
-// What a lead byte promises: how many bytes follow, and the range of the first of them. The narrowed
-// ranges are what excludes overlong forms (E0, F0), surrogates (ED) and values above U+10FFFF (F4).
+// What a lead byte promises: how many bytes follow, and the range of the first of them. The
+// narrowed ranges are what excludes overlong forms (E0, F0), surrogates (ED) and values above
+// U+10FFFF (F4).
 struct lead {
     std::size_t following;
     std::uint8_t second_min;
