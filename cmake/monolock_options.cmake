@@ -44,3 +44,7 @@ if(MONOLOCK_SANITIZE)
     -fsanitize=${MONOLOCK_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(monolock_settings INTERFACE -fsanitize=${MONOLOCK_SANITIZE})
 endif()
+if(MONOLOCK_BUILD_FUZZERS)
+  # The fuzzer steers by the coverage of the code under test, not only of its own.
+  target_compile_options(monolock_settings INTERFACE -fsanitize=fuzzer-no-link)
+endif()
