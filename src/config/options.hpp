@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/parsed.hpp"
+
+namespace monolock::config {
+
+// Flags and their environment variables, from one table per program. This file knows the command
+// line's grammar and precedence, and nothing about what any option means; docs/decisions has why it
+// is ours.
+//
+// Grammar: "-name value", "-name=value", and the same with two dashes. The next word is the value
+// whatever it looks like. "--" ends the options; so does the first word that does not begin with a
+// dash, or is only one. An empty value on the command line is a value.
+// Precedence: command line, then environment, then default. The last of a repeated flag wins, yet
+// each is judged; a variable is not judged when a flag overrides it. An empty variable is unset.
+
+// std::getenv has this shape: null for unset.
+using environment = std::function<const char*(const char* variable)>;
+
+enum class option_kind {
+    value,    // takes one
+    toggle,   // takes none
+    request,  // takes none, and what follows it is not read: -h, -version
+};
+
+// One row. Texts are literals.
+struct option {
+    std::string_view name;  // without dashes
+    option_kind kind = option_kind::value;
+    const char* variable = nullptr;   // null: command line only
+    std::string_view default_text{};  // as the help prints it
+    std::string_view help{};          // empty: left out of the help
+};
+
+// A value and where it came from.
+struct setting {
+    std::size_t option = 0;  // index of the row
+    std::string value;       // empty for a toggle or a request
+    std::string source;      // "-io-timeout" or "MONOLOCK_IO_TIMEOUT"
+};
+
+struct command_line {
+    std::vector<setting> settings;  // in order
+    std::vector<std::string> rest;  // from the first word that is not an option, "--" dropped
+    std::optional<std::size_t> request{};  // index of the row, if one was met
+};
+
+// The words after the program's name. `dashes` is how this program writes its flags in messages.
+[[nodiscard]] parsed<command_line> scan(std::span<const option> options,
+                                        std::span<const char* const> words,
+                                        std::string_view dashes);
+
+// The settings that count, in the order in which to apply them: the variables of options that the
+// command line does not set, then the command line's.
+[[nodiscard]] std::vector<setting> with_environment(std::span<const option> options,
+                                                    std::vector<setting> from_words,
+                                                    const environment& variables);
+
+// The diagnostic of a value, with its source and the value quoted: `-threads "0": at least 1`.
+[[nodiscard]] diagnostic refuse(const setting& which, const diagnostic& why);
+
+// The table that the help prints, a line per option that has a help text.
+[[nodiscard]] std::string format_table(std::span<const option> options, std::string_view dashes);
+
+}  // namespace monolock::config

@@ -1,0 +1,166 @@
+#include "config/server_config.hpp"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "config/duration.hpp"
+#include "telemetry/escape.hpp"
+
+namespace monolock::config {
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+// What a setter found wrong, or nothing.
+using verdict = std::optional<diagnostic>;
+
+template <class T>
+verdict assign(T& target, parsed<T> value) {
+    if (!value) {
+        return value.error();
+    }
+    target = *std::move(value);
+    return std::nullopt;
+}
+
+parsed<nanoseconds> parse_time_limit(std::string_view text, nanoseconds least) {
+    auto value = parse_duration(text);
+    if (value && *value < least) {
+        return diagnostic{least == nanoseconds{0} ? "cannot be negative" : "must be above zero"};
+    }
+    if (value && *value > time_limit_max) {
+        return diagnostic{"at most " + format_duration(time_limit_max)};
+    }
+    return value;
+}
+
+verdict set_threads(server_config& config, std::string_view text) {
+    unsigned count = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, count);
+    if (failure != std::errc{} || stop != end || count == 0 || count > threads_max) {
+        return diagnostic{"must be a number from 1 to " + std::to_string(threads_max)};
+    }
+    config.threads = count;
+    return std::nullopt;
+}
+
+verdict set_log_level(server_config& config, std::string_view text) {
+    const auto level = telemetry::parse_log_level(text);
+    if (!level) {
+        return diagnostic{"must be debug, info, warn or error"};
+    }
+    config.log_level = *level;
+    return std::nullopt;
+}
+
+verdict set_log_format(server_config& config, std::string_view text) {
+    const auto format = telemetry::parse_log_format(text);
+    if (!format) {
+        return diagnostic{"must be text or json"};
+    }
+    config.log_format = *format;
+    return std::nullopt;
+}
+
+// An option and how its value enters the configuration. A new option is a new row; rules between
+// options (one needs another) belong into parse_server_arguments, after all rows were applied.
+struct row {
+    option what;
+    verdict (*set)(server_config&, std::string_view) = nullptr;  // null for a request
+};
+
+constexpr std::array rows{
+    row{{.name = "listen",
+         .variable = "MONOLOCK_LISTEN_ADDRESS",
+         .default_text = "0.0.0.0:7070",
+         .help = "where clients connect: host:port, :port, [::1]:port or unix:/path"},
+        [](server_config& config, std::string_view text) {
+            return assign(config.listen, parse_address(text));
+        }},
+    row{{.name = "io-timeout",
+         .variable = "MONOLOCK_IO_TIMEOUT",
+         .default_text = "5s",
+         .help = "how long a client may take to send its ACQUIRE or to take a reply"},
+        [](server_config& config, std::string_view text) {
+            return assign(config.io_timeout, parse_time_limit(text, nanoseconds{1}));
+        }},
+    row{{.name = "log-level",
+         .variable = "MONOLOCK_LOG_LEVEL",
+         .default_text = "info",
+         .help = "debug, info, warn or error"},
+        set_log_level},
+    row{{.name = "log-format",
+         .variable = "MONOLOCK_LOG_FORMAT",
+         .default_text = "text",
+         .help = "text (logfmt) or json (one object a line)"},
+        set_log_format},
+    row{{.name = "threads",
+         .variable = "MONOLOCK_THREADS",
+         .default_text = "cores",
+         .help = "how many threads share the locks"},
+        set_threads},
+    row{{.name = "shutdown-delay",
+         .variable = "MONOLOCK_SHUTDOWN_DELAY",
+         .default_text = "0s",
+         .help = "how long to go on serving after SIGTERM or SIGINT"},
+        [](server_config& config, std::string_view text) {
+            return assign(config.shutdown_delay, parse_time_limit(text, nanoseconds{0}));
+        }},
+    row{{.name = "version", .kind = option_kind::request, .help = "print the version"}},
+    row{{.name = "h", .kind = option_kind::request, .help = "print this table"}},
+    row{{.name = "help", .kind = option_kind::request}},
+};
+
+constexpr auto options = [] {
+    std::array<option, rows.size()> out{};
+    for (std::size_t index = 0; index < rows.size(); ++index) {
+        out[index] = rows[index].what;
+    }
+    return out;
+}();
+
+constexpr std::string_view dashes = "-";
+
+help_text make_help() {
+    return {
+        "usage: monolock [flags]\n"
+        "\n"
+        "The lock server. Each flag can be given as its variable in the environment; the flag "
+        "wins.\n"
+        "Durations are written 5s, 250ms, 1m30s or 1.5h.\n"
+        "\n" +
+        format_table(options, dashes)};
+}
+
+}  // namespace
+
+server_arguments parse_server_arguments(std::span<const char* const> words,
+                                        const environment& variables) {
+    auto scanned = scan(options, words, dashes);
+    if (!scanned) {
+        return scanned.error();
+    }
+    if (const auto request = scanned->request) {
+        if (options[*request].name == "version") {
+            return version_text{"monolock " MONOLOCK_VERSION "\n"};
+        }
+        return make_help();
+    }
+    if (!scanned->rest.empty()) {
+        return diagnostic{"stray argument " + telemetry::quoted(scanned->rest.front()) +
+                          ": the server takes only flags"};
+    }
+    server_config config;
+    for (const setting& each : with_environment(options, scanned->settings, variables)) {
+        if (const auto wrong = rows[each.option].set(config, each.value)) {
+            return refuse(each, *wrong);
+        }
+    }
+    return config;
+}
+
+}  // namespace monolock::config

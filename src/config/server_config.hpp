@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "config/address.hpp"
+#include "config/options.hpp"
+#include "config/parsed.hpp"
+#include "telemetry/log_record.hpp"
+
+namespace monolock::config {
+
+inline constexpr unsigned threads_max = 1024;
+// The longest time a flag may name: a year. It keeps every later sum of a time and a duration far
+// from overflow.
+inline constexpr std::chrono::hours time_limit_max{8760};
+
+// What the server was told. Every value is one the server can work with; nothing is checked later.
+struct server_config {
+    address listen = tcp_address{.host = "0.0.0.0", .port = 7070};
+    std::chrono::nanoseconds io_timeout = std::chrono::seconds{5};  // above zero
+    telemetry::log_level log_level = telemetry::log_level::info;
+    telemetry::log_format log_format = telemetry::log_format::text;
+    std::optional<unsigned> threads;             // 1 to threads_max; absent: number of cores
+    std::chrono::nanoseconds shutdown_delay{0};  // zero: none
+};
+
+// Texts for standard output, to be followed by exit 0.
+struct help_text {
+    std::string text;
+};
+struct version_text {
+    std::string text;
+};
+
+// A diagnostic is one line for standard error, to be followed by exit 2. It names the flag or the
+// variable that was wrong.
+using server_arguments = std::variant<server_config, help_text, version_text, diagnostic>;
+
+// The words after the program's name, and the environment.
+[[nodiscard]] server_arguments parse_server_arguments(std::span<const char* const> words,
+                                                      const environment& variables);
+
+}  // namespace monolock::config

@@ -1,0 +1,129 @@
+#include "config/server_config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+namespace monolock::config {
+namespace {
+
+using namespace std::chrono_literals;
+using variables = std::map<std::string, const char*>;
+
+server_arguments parse(const std::vector<const char*>& words, const variables& set = {}) {
+    return parse_server_arguments(words, [&set](const char* name) -> const char* {
+        const auto found = set.find(name);
+        return found == set.end() ? nullptr : found->second;
+    });
+}
+
+server_config config_of(const std::vector<const char*>& words, const variables& set = {}) {
+    const auto out = parse(words, set);
+    const auto* const wrong = std::get_if<diagnostic>(&out);
+    EXPECT_TRUE(std::holds_alternative<server_config>(out)) << (wrong ? wrong->text : "no config");
+    return std::holds_alternative<server_config>(out) ? std::get<server_config>(out)
+                                                      : server_config{};
+}
+
+std::string why_not(const std::vector<const char*>& words, const variables& set = {}) {
+    const auto out = parse(words, set);
+    EXPECT_TRUE(std::holds_alternative<diagnostic>(out));
+    const std::string text =
+        std::holds_alternative<diagnostic>(out) ? std::get<diagnostic>(out).text : "";
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+    return text;
+}
+
+TEST(server_config, defaults) {
+    const server_config config = config_of({});
+    EXPECT_EQ(to_string(config.listen), "0.0.0.0:7070");
+    EXPECT_EQ(config.io_timeout, 5s);
+    EXPECT_EQ(config.log_level, telemetry::log_level::info);
+    EXPECT_EQ(config.log_format, telemetry::log_format::text);
+    EXPECT_EQ(config.threads, std::nullopt);
+    EXPECT_EQ(config.shutdown_delay, 0s);
+}
+
+TEST(server_config, every_flag_and_every_variable) {
+    const auto check = [](const server_config& config) {
+        EXPECT_EQ(to_string(config.listen), "unix:/tmp/x");
+        EXPECT_EQ(config.io_timeout, 250ms);
+        EXPECT_EQ(config.log_level, telemetry::log_level::debug);
+        EXPECT_EQ(config.log_format, telemetry::log_format::json);
+        EXPECT_EQ(config.threads, 3U);
+        EXPECT_EQ(config.shutdown_delay, 90s);
+    };
+    check(config_of({"-listen", "unix:/tmp/x", "-io-timeout=250ms", "--log-level", "debug",
+                     "--log-format=json", "-threads", "3", "-shutdown-delay", "1m30s"}));
+    check(config_of({}, {{"MONOLOCK_LISTEN_ADDRESS", "unix:/tmp/x"},
+                         {"MONOLOCK_IO_TIMEOUT", "250ms"},
+                         {"MONOLOCK_LOG_LEVEL", "debug"},
+                         {"MONOLOCK_LOG_FORMAT", "json"},
+                         {"MONOLOCK_THREADS", "3"},
+                         {"MONOLOCK_SHUTDOWN_DELAY", "1m30s"}}));
+}
+
+TEST(server_config, precedence) {
+    const variables set{{"MONOLOCK_THREADS", "3"}, {"MONOLOCK_IO_TIMEOUT", ""}};
+    EXPECT_EQ(config_of({}, set).threads, 3U);
+    EXPECT_EQ(config_of({"-threads=4"}, set).threads, 4U);
+    EXPECT_EQ(config_of({"-threads=4", "-threads=5"}, set).threads, 5U);
+    EXPECT_EQ(config_of({}, set).io_timeout, 5s);
+    EXPECT_EQ(config_of({"-threads=4"}, {{"MONOLOCK_THREADS", "many"}}).threads, 4U);
+}
+
+TEST(server_config, mistakes_name_their_source) {
+    EXPECT_EQ(why_not({"-threads", "0"}), R"(-threads "0": must be a number from 1 to 1024)");
+    EXPECT_EQ(why_not({}, {{"MONOLOCK_THREADS", "0"}}),
+              R"(MONOLOCK_THREADS "0": must be a number from 1 to 1024)");
+    EXPECT_EQ(why_not({"-threads=0", "-threads=1"}),
+              R"(-threads "0": must be a number from 1 to 1024)");
+    for (const char* const text : {"-1", "+1", "1.5", "", "1025", "99999999999999999999", "1 "}) {
+        EXPECT_THAT(why_not({"-threads", text}), testing::StartsWith("-threads ")) << text;
+    }
+    EXPECT_EQ(why_not({"-io-timeout", "5"}),
+              R"(-io-timeout "5": a duration needs a unit, like 5s or 250ms)");
+    EXPECT_EQ(why_not({"-io-timeout", "0"}), R"(-io-timeout "0": must be above zero)");
+    EXPECT_EQ(why_not({"-io-timeout=-1s"}), R"(-io-timeout "-1s": must be above zero)");
+    EXPECT_EQ(why_not({"-io-timeout=8761h"}), R"(-io-timeout "8761h": at most 8760h)");
+    EXPECT_EQ(why_not({"--shutdown-delay=-1s"}), R"(-shutdown-delay "-1s": cannot be negative)");
+    EXPECT_EQ(why_not({"-log-level=loud"}),
+              R"(-log-level "loud": must be debug, info, warn or error)");
+    EXPECT_EQ(why_not({}, {{"MONOLOCK_LOG_FORMAT", "x\ny"}}),
+              R"(MONOLOCK_LOG_FORMAT "x\ny": must be text or json)");
+    EXPECT_THAT(why_not({"-listen", "::1:7070"}),
+                testing::AllOf(testing::StartsWith(R"(-listen "::1:7070": )"),
+                               testing::HasSubstr("[::1]:7070")));
+    EXPECT_EQ(why_not({"-listen="}),
+              R"(-listen "": no port; write host:port, :port, [::1]:port or unix:/path)");
+    EXPECT_EQ(why_not({"serve"}), R"(stray argument "serve": the server takes only flags)");
+    EXPECT_EQ(why_not({"-threads=1", "--", "-h"}),
+              R"(stray argument "-h": the server takes only flags)");
+    EXPECT_EQ(why_not({"-lease", "5s"}), R"(unknown flag "-lease")");
+}
+
+TEST(server_config, help_lists_each_flag_with_variable_and_default) {
+    for (const char* const spelling : {"-h", "--h", "-help", "--help"}) {
+        const auto out = parse({spelling, "-nonsense"}, {{"MONOLOCK_THREADS", "many"}});
+        ASSERT_TRUE(std::holds_alternative<help_text>(out));
+        const std::string& text = std::get<help_text>(out).text;
+        EXPECT_THAT(text, testing::ContainsRegex("-listen +MONOLOCK_LISTEN_ADDRESS +0.0.0.0:7070"));
+        EXPECT_THAT(text, testing::ContainsRegex("-io-timeout +MONOLOCK_IO_TIMEOUT +5s"));
+        EXPECT_THAT(text, testing::ContainsRegex("-log-level +MONOLOCK_LOG_LEVEL +info"));
+        EXPECT_THAT(text, testing::ContainsRegex("-log-format +MONOLOCK_LOG_FORMAT +text"));
+        EXPECT_THAT(text, testing::ContainsRegex("-threads +MONOLOCK_THREADS +cores"));
+        EXPECT_THAT(text, testing::ContainsRegex("-shutdown-delay +MONOLOCK_SHUTDOWN_DELAY +0s"));
+        EXPECT_THAT(text, testing::HasSubstr("-version"));
+    }
+}
+
+TEST(server_config, version) {
+    const auto out = parse({"-version"});
+    ASSERT_TRUE(std::holds_alternative<version_text>(out));
+    EXPECT_EQ(std::get<version_text>(out).text, "monolock " MONOLOCK_VERSION "\n");
+}
+
+}  // namespace
+}  // namespace monolock::config
