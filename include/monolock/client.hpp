@@ -1,0 +1,143 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <monolock/error.hpp>
+#include <monolock/export.hpp>
+#include <monolock/lock.hpp>
+
+namespace monolock {
+
+// All else follows from the lease.
+struct client_options {
+    // Of the server. Required: "host:port", "[::1]:7070", ":port" (this machine), "unix:/path".
+    std::string address;
+
+    // For resolving the name, and again for one round over all its addresses, shared among them:
+    // each gets an equal part of what is left. Positive.
+    std::chrono::milliseconds connect_timeout{5000};
+
+    // The local end of a TCP connection: a numeric address, "10.0.0.7" or "[::1]", or with a port,
+    // "10.0.0.7:9000". Empty: the system chooses. Not with a Unix address or a dialer.
+    std::string local_address;
+
+    // For tunnels and proxies: returns a connected stream socket, which the library then owns (it
+    // makes it non-blocking and close-on-exec). Replaces resolving and connecting; bounded by
+    // connect_timeout. It is called once per attempt, with the address above, on a thread of its
+    // own, so that a stop need not wait for it. A call that is not wanted any more has its stop
+    // token requested, and what it still returns is closed; it must own what it uses, for it may
+    // end later than the client. It fails by throwing: a std::system_error's code is reported as it
+    // is.
+    std::function<int(const std::string& address, std::stop_token stop)> dialer;
+
+    // Told of each stage that a claim enters (connecting, requesting, queued, held), in order; held
+    // before the acquire returns. Runs on the background thread: keep it short. What it throws is
+    // dropped.
+    std::function<void(std::string_view name, stage entered)> on_stage;
+};
+
+// Guarded work: gets a token whose stop is requested when the lock is lost or the caller asks to
+// stop, and the fencing token.
+using guarded_work = std::function<void(std::stop_token stop, std::uint64_t token)>;
+
+// A client of one server. Every claim is a connection of its own; one background thread, started by
+// the first call that needs it, keeps the heartbeats of all of them and leaves with the last of the
+// client and its locks, so that work may spin on all cores or block in a system call without losing
+// its lock.
+//
+// All calls may be made from any thread at the same time. In a forked child the client may be used
+// anew (it starts a thread of its own); locks of the parent stay the parent's.
+//
+// Every call that takes a name and a lease:
+//   - The name is 1 to 255 bytes of UTF-8, compared byte for byte. The lease, 1 ms to 2^32 - 1 ms,
+//   is
+//     the silence after which the server gives the lock away. Take at least 2.5 x the worst round
+//     trip (a round trip up to 0.4 x lease is survived for ever), and lease / 4 below the idle
+//     limits of NATs and proxies on the way. Both are checked before anything is sent.
+//   - It makes one attempt: resolve the name, try all its addresses, connect, ACQUIRE, wait in the
+//     queue, first come first served. (with_lock_retry and acquire_retry make several.)
+//   - Not reentrant: a name acquired a second time by the same process, or inside guarded work of
+//   that
+//     name, waits like anybody else, for its own holder if it must.
+//   - `stop` ends the call within 50 ms at every point before the grant and leaves no claim behind;
+//     a token that is already stopped makes no connection.
+//   - The overload without an error_code throws monolock::error (server_error for an ERROR of the
+//     server); the one with it reports there, clears it on success, and returns an empty lock on
+//     failure. Both may throw std::bad_alloc.
+//   - If the background thread cannot be started the call fails with thread_unavailable.
+//   - SIGPIPE is never raised. Descriptors are close-on-exec.
+class MONOLOCK_API client {
+public:
+    // Checks the options: throws monolock::error (invalid_address, invalid_options). Connects
+    // nowhere.
+    explicit client(client_options options);
+    client(client&& other) noexcept;
+    client& operator=(client&& other) noexcept;
+    client(const client&) = delete;
+    client& operator=(const client&) = delete;
+    // Locks outlive their client. No call may be running.
+    ~client();
+
+    // Waits in the queue for as long as `stop` allows.
+    [[nodiscard]] lock acquire(std::string_view name, std::chrono::milliseconds lease,
+                               std::stop_token stop = {});
+    [[nodiscard]] lock acquire(std::string_view name, std::chrono::milliseconds lease,
+                               std::stop_token stop, std::error_code& ec);
+
+    // One try, no queueing: gives the place in the queue up as soon as the server says WAITING. A
+    // lock that is owned is no exception: the throwing overload returns an empty lock too (the
+    // other one sets errc::busy).
+    [[nodiscard]] lock try_acquire(std::string_view name, std::chrono::milliseconds lease,
+                                   std::stop_token stop = {});
+    [[nodiscard]] lock try_acquire(std::string_view name, std::chrono::milliseconds lease,
+                                   std::stop_token stop, std::error_code& ec);
+
+    // Waits at most `wait`, resolving, connecting and queueing counted together; a wait of zero or
+    // less makes no connection. When it runs out the throwing overload returns an empty lock (the
+    // other one sets errc::wait_expired).
+    [[nodiscard]] lock acquire_for(std::string_view name, std::chrono::milliseconds lease,
+                                   std::chrono::nanoseconds wait, std::stop_token stop = {});
+    [[nodiscard]] lock acquire_for(std::string_view name, std::chrono::milliseconds lease,
+                                   std::chrono::nanoseconds wait, std::stop_token stop,
+                                   std::error_code& ec);
+
+    // acquire, repeated while it fails with condition::retryable: after 100 ms doubling to 5 s,
+    // each delay uniform between 0.5 and 1.5 x nominal; after a first 0x01 at once, a further one
+    // without an admitted session in between backs off. Returns other failures at once.
+    [[nodiscard]] lock acquire_retry(std::string_view name, std::chrono::milliseconds lease,
+                                     std::stop_token stop = {});
+    [[nodiscard]] lock acquire_retry(std::string_view name, std::chrono::milliseconds lease,
+                                     std::stop_token stop, std::error_code& ec);
+
+    // Acquires, runs the work on this thread, and releases when it returns or throws. `stop` while
+    // queued ends the call; while the work runs it only asks the work to stop: the lock is held,
+    // and heartbeats go on, until the work returns, and a graceful stop is not an error. A lock
+    // that was lost while the work ran (or before it started: then it does not run) is reported
+    // even if the work succeeded; if the work threw, its own exception passes, and loss_joined_to
+    // finds the loss. The overload with an error_code reports all but the work's own exception
+    // there.
+    void with_lock(std::string_view name, std::chrono::milliseconds lease, const guarded_work& work,
+                   std::stop_token stop = {});
+    void with_lock(std::string_view name, std::chrono::milliseconds lease, const guarded_work& work,
+                   std::stop_token stop, std::error_code& ec);
+
+    // with_lock over acquire_retry. Once the work has been started its outcome is the call's: it is
+    // never run twice.
+    void with_lock_retry(std::string_view name, std::chrono::milliseconds lease,
+                         const guarded_work& work, std::stop_token stop = {});
+    void with_lock_retry(std::string_view name, std::chrono::milliseconds lease,
+                         const guarded_work& work, std::stop_token stop, std::error_code& ec);
+
+private:
+    class impl;
+    std::shared_ptr<impl> impl_;
+};
+
+}  // namespace monolock
