@@ -31,7 +31,7 @@ endif()
 add_library(monolock_settings INTERFACE)
 target_compile_options(monolock_settings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
-  -Wold-style-cast -Woverloaded-virtual -Wcast-align -Wnull-dereference -Wimplicit-fallthrough
+  -Wold-style-cast -Woverloaded-virtual -Wcast-align -Wimplicit-fallthrough
   $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond>
   $<$<CXX_COMPILER_ID:GNU>:-Wlogical-op>
   $<$<BOOL:${MONOLOCK_WERROR}>:-Werror>)

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/fact.hpp"
+#include "core/name_hash.hpp"
+#include "core/session.hpp"
+#include "core/token_source.hpp"
+
+namespace monolock::core {
+
+// A name with an owner and a queue. Exists only while it has either.
+struct named_lock {
+    using queue = boost::intrusive::list<
+        session, boost::intrusive::member_hook<session, session::queue_hook, &session::queue_hook_>,
+        boost::intrusive::constant_time_size<true>>;
+
+    std::string name;
+    name_hash hash;
+    session* owner = nullptr;
+    queue waiters;  // in the order of their ACQUIREs
+};
+
+struct armed_deadline_of {
+    using type = time_point;
+    const time_point& operator()(const session& who) const noexcept { return who.armed_; }
+};
+
+// Every lock of one shard. One thread owns it. It never blocks, waits or reads a clock; calls run
+// to completion and state what happened as facts, appended to `out` in order.
+//
+// Invariants (check_invariants() checks them):
+//  1. A lock has at most one owner.
+//  2. Tokens only grow.
+//  3. Grants follow the order of the ACQUIREs among the waiters still there.
+//  4. A session is waiting in exactly one queue, or owning exactly one lock, or gone.
+//  5. Every session that is not gone has exactly one place among the deadlines, at or before its
+//     last_seen + lease.
+//  6. A lock without an owner has no queue and does not exist, except while grants are withheld.
+class lock_table {
+public:
+    explicit lock_table(token_source& tokens) noexcept : tokens_{&tokens} {}
+    lock_table(const lock_table&) = delete;
+    lock_table& operator=(const lock_table&) = delete;
+    // All sessions must be gone.
+    ~lock_table();
+
+    // A fresh session claims a name: states `granted` if nobody owns it, else `queued`. `now` is
+    // the reading taken after the receive that returned the ACQUIRE. `hash` is the hash of the
+    // name.
+    void acquire(session& who, std::string_view name, name_hash hash,
+                 std::chrono::milliseconds lease, time_point now, fact_list& out);
+
+    // Writes last_seen and nothing else; states `acknowledged`. `now` as above.
+    void heartbeat(session& who, time_point now, fact_list& out);
+
+    // Ends a waiting or owning session. States `ended`, then `granted` if that promoted a waiter.
+    // The head of the queue is promoted whatever its lease says: it is judged afterwards, like any.
+    void end(session& who, end_reason why, time_point now, fact_list& out);
+
+    // A session whose lease has passed at `now`, or null. `now` must be at or after every reading
+    // given before. The caller reads that session's socket once more, after `now` was taken; only
+    // if that finds nothing may it call expire with the same `now` (docs/protocol.md, "Leases").
+    [[nodiscard]] session* suspect(time_point now);
+
+    // Ends a session whose lease has passed at `now`, as `end` does, with reason expired.
+    void expire(session& who, time_point now, fact_list& out);
+
+    // The earliest reading at which suspect() may find something; never later than the true one.
+    [[nodiscard]] std::optional<time_point> next_deadline() const noexcept;
+
+    // From now on nobody is granted anything: claims queue, and a lock whose owner ends stays
+    // without one. The first act of a controlled shutdown.
+    void withhold_grants() noexcept { granting_ = granting::withheld; }
+
+    // Some session that is not gone, or null.
+    [[nodiscard]] session* any_session() noexcept;
+
+    [[nodiscard]] std::size_t lock_count() const noexcept { return locks_.size(); }
+    [[nodiscard]] std::size_t session_count() const noexcept { return deadlines_.size(); }
+    // The lock of that name, or null.
+    [[nodiscard]] const named_lock* find(std::string_view name, name_hash hash) const noexcept;
+
+    // Aborts on a broken invariant. Slow: for tests and the simulator, after every step.
+    void check_invariants() const;
+
+private:
+    enum class granting { given, withheld };
+
+    struct name_view {
+        std::string_view name;
+        name_hash hash;
+    };
+    struct lock_hash {
+        using is_transparent = void;
+        using is_avalanching = void;  // SipHash mixes well enough on its own
+        std::size_t operator()(const name_view& view) const noexcept { return view.hash.value; }
+        std::size_t operator()(const named_lock* lock) const noexcept { return lock->hash.value; }
+    };
+    struct lock_equal {
+        using is_transparent = void;
+        static std::string_view name_of(const name_view& view) noexcept { return view.name; }
+        static std::string_view name_of(const named_lock* lock) noexcept { return lock->name; }
+        bool operator()(const auto& left, const auto& right) const noexcept {
+            return name_of(left) == name_of(right);
+        }
+    };
+
+    named_lock& find_or_make(std::string_view name, name_hash hash);
+    void forget_if_unused(named_lock& lock) noexcept;
+    void grant(session& who, time_point now, fact_list& out);
+    void promote_next(named_lock& lock, time_point now, fact_list& out);
+    void check_lock(const named_lock& lock) const;
+
+    token_source* tokens_;
+    fencing_token last_token_;
+    granting granting_ = granting::given;
+    boost::unordered_flat_set<named_lock*, lock_hash, lock_equal> locks_;  // owned
+    // The lock that ceased to exist last, kept so that the facts about it can still name it.
+    std::unique_ptr<named_lock> forgotten_;
+    boost::intrusive::multiset<
+        session,
+        boost::intrusive::member_hook<session, session::deadline_hook, &session::deadline_hook_>,
+        boost::intrusive::key_of_value<armed_deadline_of>>
+        deadlines_;
+};
+
+}  // namespace monolock::core

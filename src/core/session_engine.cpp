@@ -1,0 +1,310 @@
+#include "core/session_engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/assert.hpp"
+
+namespace monolock::core {
+
+session_engine::session_engine(token_source& tokens, clock_port& clock, observer_port& observer,
+                               options settings) noexcept
+    : table_{tokens}, clock_{&clock}, observer_{&observer}, settings_{settings} {}
+
+void session_engine::admit(connected_session& who, const protocol::acquire_request& request,
+                           name_hash hash, time_point received_at,
+                           std::span<const std::byte> rest) {
+    table_.acquire(who, request.name, hash, std::chrono::milliseconds{request.lease_ms},
+                   received_at, facts_);
+    deliver_facts();
+    if (who.flow_ == flow::open) {
+        who.await_readable();
+    }
+    take_messages(who, rest, received_at);
+    end_doomed();
+}
+
+void session_engine::readable(connected_session& who) {
+    if (who.flow_ == flow::open) {
+        receive_once(who);
+        end_doomed();
+    }
+}
+
+void session_engine::writable(connected_session& who) {
+    if (who.flow_ == flow::blocked) {
+        if (!flush_backlog(who) && who.flow_ == flow::blocked) {
+            who.await_writable();
+        }
+        end_doomed();
+    }
+}
+
+// One receive a turn: who sends much does not keep the others waiting.
+void session_engine::receive_once(connected_session& who) {
+    const receive_result got = who.receive(input_);
+    switch (got.status) {
+        case receive_status::bytes: {
+            const time_point now = clock_->now();  // clock rule 1
+            who.await_readable();
+            take_messages(who, std::span{input_}.first(got.count), now);
+            return;
+        }
+        case receive_status::nothing:
+            who.await_readable();
+            return;
+        case receive_status::peer_closed:
+            doom(who);
+            return;
+        case receive_status::silence:
+            mute(who);
+            return;
+    }
+}
+
+void session_engine::take_messages(connected_session& who, std::span<const std::byte> bytes,
+                                   time_point now) {
+    for (const std::byte type : bytes) {
+        if (const auto refusal = protocol::check_session_message(type)) {
+            deliver_facts();  // the answers to what came before it go first
+            refuse(who, end_reason::graceful, *refusal);
+            return;
+        }
+        table_.heartbeat(who, now, facts_);
+    }
+    deliver_facts();
+}
+
+bool session_engine::judge(std::size_t budget) {
+    for (; budget > 0; --budget) {
+        const time_point now = clock_->now();
+        if (!blocked_.empty() && now - blocked_.front().since > settings_.io_timeout) {
+            judge_backlog(*blocked_.front().who, now);
+        } else if (session* const suspect = table_.suspect(now)) {
+            judge_lease(connected(*suspect), now);
+        } else {
+            return false;
+        }
+        end_doomed();
+    }
+    return true;
+}
+
+// `now` was read before the receive (clock rule 2). Bytes that are there prove the client alive,
+// however late this server looks.
+void session_engine::judge_lease(connected_session& who, time_point now) {
+    if (who.flow_ == flow::blocked) {
+        flush_backlog(who);
+    }
+    if (who.flow_ == flow::open) {
+        const receive_result got = who.receive(input_);
+        switch (got.status) {
+            case receive_status::bytes:
+                take_messages(who, std::span{input_}.first(got.count), clock_->now());
+                return;
+            case receive_status::peer_closed:
+                doom(who);
+                return;
+            case receive_status::nothing:
+            case receive_status::silence:
+                break;
+        }
+    }
+    if (who.flow_ != flow::doomed) {
+        expire(who, now);
+    }
+}
+
+void session_engine::judge_backlog(connected_session& who, time_point now) {
+    MONOLOCK_ASSERT(who.flow_ == flow::blocked);
+    MONOLOCK_ASSERT(now - who.backlog_->since > settings_.io_timeout);
+    if (!flush_backlog(who) && who.flow_ == flow::blocked) {
+        finish(who, end_reason::io_timeout, closing::abort);
+    }
+}
+
+std::optional<time_point> session_engine::next_deadline() const noexcept {
+    std::optional<time_point> next = table_.next_deadline();
+    if (!blocked_.empty()) {
+        const time_point blocked = blocked_.front().since + settings_.io_timeout + nanoseconds{1};
+        next = next ? std::min(*next, blocked) : blocked;
+    }
+    return next;
+}
+
+void session_engine::close_with_error(connected_session& who, end_reason why,
+                                      protocol::error_code code) {
+    refuse(who, why, {.code = code, .reason = std::string{protocol::canonical_reason(code)}});
+    end_doomed();
+}
+
+bool session_engine::close_all(std::size_t budget, protocol::error_code code) {
+    for (session* next = table_.any_session(); next != nullptr; next = table_.any_session()) {
+        if (budget-- == 0) {
+            return true;
+        }
+        close_with_error(connected(*next), end_reason::graceful, code);
+    }
+    return false;
+}
+
+// Facts become frames in their order; frames that follow each other to one session are written
+// together, each whole and its own.
+void session_engine::deliver_facts() {
+    for (const fact& what : facts_) {
+        frame_of(what);
+    }
+    write_pending_frames();
+    for (const fact& what : facts_) {
+        observer_->on_fact(what);
+    }
+    facts_.clear();
+}
+
+void session_engine::frame_of(const fact& what) {
+    if (const auto* const ack = std::get_if<acknowledged>(&what)) {
+        if (ack->state == session_state::owning) {
+            push_frame(*ack->who, protocol::encode_acquired(ack->token));
+        } else {
+            push_frame(*ack->who, protocol::waiting_frame);
+        }
+    } else if (const auto* const grant = std::get_if<granted>(&what)) {
+        push_frame(*grant->who, protocol::encode_acquired(grant->token));
+    } else if (const auto* const wait = std::get_if<queued>(&what)) {
+        push_frame(*wait->who, protocol::waiting_frame);
+    }
+}
+
+void session_engine::push_frame(session& who, std::span<const std::byte> frame) {
+    if (frames_to_ != &who) {
+        write_pending_frames();
+        frames_to_ = &connected(who);
+    }
+    frames_.insert(frames_.end(), frame.begin(), frame.end());
+}
+
+void session_engine::write_pending_frames() {
+    if (connected_session* const who = std::exchange(frames_to_, nullptr)) {
+        write(*who, frames_);
+        frames_.clear();
+    }
+}
+
+void session_engine::write(connected_session& who, std::span<const std::byte> bytes) {
+    switch (who.flow_) {
+        case flow::open:
+            break;
+        case flow::blocked:
+            who.backlog_->bytes.insert(who.backlog_->bytes.end(), bytes.begin(), bytes.end());
+            return;
+        case flow::mute:
+        case flow::doomed:
+            return;  // nobody is there to read it
+    }
+    const send_result did = who.send(bytes);
+    switch (did.status) {
+        case send_status::sent:
+            if (did.count < bytes.size()) {
+                hold_back(who, bytes.subspan(did.count));
+            }
+            return;
+        case send_status::peer_closed:
+            doom(who);
+            return;
+        case send_status::silence:
+            mute(who);
+            return;
+    }
+}
+
+void session_engine::hold_back(connected_session& who, std::span<const std::byte> bytes) {
+    who.backlog_ = std::make_unique<output_backlog>(who);
+    who.backlog_->since = clock_->now();
+    who.backlog_->bytes.assign(bytes.begin(), bytes.end());
+    who.flow_ = flow::blocked;
+    blocked_.push_back(*who.backlog_);
+    who.await_writable();
+}
+
+// Whether everything is out, and the session open again. The time of the backlog does not start
+// anew with progress: it counts until all of it is out.
+bool session_engine::flush_backlog(connected_session& who) {
+    auto& bytes = who.backlog_->bytes;
+    const send_result did = who.send(bytes);
+    switch (did.status) {
+        case send_status::sent:
+            bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(did.count));
+            if (!bytes.empty()) {
+                return false;
+            }
+            drop_backlog(who);
+            who.flow_ = flow::open;
+            who.await_readable();
+            return true;
+        case send_status::peer_closed:
+            doom(who);
+            return false;
+        case send_status::silence:
+            mute(who);
+            return false;
+    }
+    return false;
+}
+
+void session_engine::drop_backlog(connected_session& who) noexcept {
+    if (who.backlog_) {
+        blocked_.erase(blocked_.iterator_to(*who.backlog_));
+        who.backlog_.reset();
+    }
+}
+
+// The ERROR is written, or dropped where the socket would block; then the lock moves on; only then
+// the connection is given up, slowly enough for the ERROR to arrive.
+void session_engine::refuse(connected_session& who, end_reason why,
+                            const protocol::malformed& refusal) {
+    if (who.flow_ == flow::doomed) {
+        return;
+    }
+    observer_->on_error_due(who, refusal.code, refusal.reason);
+    if (who.flow_ == flow::open) {
+        static_cast<void>(who.send(protocol::encode_error(refusal.code, refusal.reason).bytes()));
+    }
+    finish(who, why, closing::linger);
+}
+
+void session_engine::expire(connected_session& who, time_point now) {
+    drop_backlog(who);
+    table_.expire(who, now, facts_);
+    deliver_facts();
+    who.retire(closing::plain);
+}
+
+void session_engine::finish(connected_session& who, end_reason why, closing how) {
+    drop_backlog(who);
+    table_.end(who, why, clock_->now(), facts_);
+    deliver_facts();
+    who.retire(how);
+}
+
+void session_engine::mute(connected_session& who) noexcept {
+    drop_backlog(who);
+    who.flow_ = flow::mute;
+    who.drop_connection();
+}
+
+void session_engine::doom(connected_session& who) {
+    who.flow_ = flow::doomed;
+    doomed_.push_back(&who);
+}
+
+// Promotions write, writes find that the next peer is gone too, and so on down the queue: a loop,
+// not a recursion.
+void session_engine::end_doomed() {
+    while (!doomed_.empty()) {
+        connected_session& who = *doomed_.back();
+        doomed_.pop_back();
+        finish(who, end_reason::graceful, closing::plain);
+    }
+}
+
+}  // namespace monolock::core
