@@ -13,15 +13,6 @@
 
 namespace monolock::core {
 
-// Replies that could not be written yet.
-struct output_backlog : boost::intrusive::list_base_hook<> {
-    explicit output_backlog(connected_session& of) noexcept : who{&of} {}
-
-    connected_session* who;
-    time_point since;              // when the first byte could not be written
-    std::vector<std::byte> bytes;  // still to be sent
-};
-
 // The path of every message of every session of one shard: what is read, when the clock is, what is
 // answered, who is ended and why. It drives the lock table and turns its facts into frames. It does
 // I/O and reads the clock only through ports, so that the server and the simulator run this very

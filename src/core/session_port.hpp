@@ -1,10 +1,12 @@
 #pragma once
 
+#include <boost/intrusive/list_hook.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/fact.hpp"
 #include "core/session.hpp"
@@ -12,7 +14,16 @@
 
 namespace monolock::core {
 
-struct output_backlog;
+class connected_session;
+
+// Replies that could not be written yet.
+struct output_backlog : boost::intrusive::list_base_hook<> {
+    explicit output_backlog(connected_session& of) noexcept : who{&of} {}
+
+    connected_session* who;
+    time_point since;              // when the first byte could not be written
+    std::vector<std::byte> bytes;  // still to be sent
+};
 
 // What became of a receive. The difference between the last two decides who may own a lock:
 // peer_closed is the peer's own word (end of file, a reset) and ends the session at once; silence

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <chrono>
+#include <functional>
+#include <utility>
+
+#include "core/time.hpp"
+#include "server/loop.hpp"
+
+namespace monolock::server {
+
+// For objects that all have the same time to live: a list in the order of their deadlines and one
+// timer, armed no more than once in that time however many come and go.
+struct deadline_entry
+    : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+    core::time_point deadline;
+};
+
+template <class Entry>  // derived from deadline_entry
+class deadline_list {
+public:
+    // `passed` is called with each entry whose deadline has passed; it must take it off the list.
+    deadline_list(loop& on, core::nanoseconds time_to_live, std::function<void(Entry&)> passed)
+        : timer_{on}, time_to_live_{time_to_live}, passed_{std::move(passed)} {}
+
+    void add(Entry& entry) {
+        entry.deadline = std::chrono::steady_clock::now() + time_to_live_;
+        entries_.push_back(entry);
+        if (!armed_) {
+            arm();
+        }
+    }
+
+    [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
+    [[nodiscard]] Entry& front() noexcept { return static_cast<Entry&>(entries_.front()); }
+
+private:
+    void arm() {
+        armed_ = true;
+        timer_.expires_at(entries_.front().deadline);
+        timer_.async_wait([this](const boost::system::error_code& stopped) {
+            if (!stopped) {
+                turn();
+            }
+        });
+    }
+
+    void turn() {
+        const core::time_point now = std::chrono::steady_clock::now();
+        while (!entries_.empty() && entries_.front().deadline <= now) {
+            passed_(front());
+        }
+        armed_ = false;
+        if (!entries_.empty()) {
+            arm();
+        }
+    }
+
+    boost::intrusive::list<deadline_entry, boost::intrusive::constant_time_size<false>> entries_;
+    loop_timer timer_;
+    core::nanoseconds time_to_live_;
+    std::function<void(Entry&)> passed_;
+    bool armed_ = false;
+};
+
+}  // namespace monolock::server

@@ -1,0 +1,74 @@
+#include "server/handshake.hpp"
+
+#include <array>
+#include <chrono>
+#include <string>
+
+#include "core/session_engine.hpp"
+
+namespace monolock::server {
+
+void handshake::close() noexcept {
+    unlink();
+    socket_.close();
+}
+
+void handshake::refuse(protocol::error_code code) {
+    unlink();
+    owner_->on_refused(std::move(socket_), peer_,
+                       {.code = code, .reason = std::string{protocol::canonical_reason(code)}}, {});
+}
+
+// The socket stays watched until the claim or the end: a receive that finds nothing waits again.
+void handshake::read() {
+    std::array<std::byte, core::session_engine::receive_bytes_max> input;  // NOLINT: filled below
+    const core::receive_result got = socket_.receive(input);
+    switch (got.status) {
+        case core::receive_status::bytes:
+            take(std::span{input}.first(got.count));
+            return;
+        case core::receive_status::nothing:
+            await();
+            return;
+        case core::receive_status::peer_closed:
+        case core::receive_status::silence:  // nothing was admitted, so nothing goes on
+            close();
+            return;
+    }
+}
+
+void handshake::await() {
+    socket_.wait_readable(
+        [self = boost::intrusive_ptr<handshake>{this}](const boost::system::error_code& stopped) {
+            if (!stopped && self->socket_.is_open()) {
+                self->read();
+            }
+        });
+}
+
+void handshake::take(std::span<const std::byte> bytes) {
+    const core::time_point received_at = std::chrono::steady_clock::now();
+    std::size_t used = 0;
+    switch (decoder_.feed(bytes, used)) {
+        case protocol::acquire_decoder::status::need_more:
+            await();
+            return;
+        case protocol::acquire_decoder::status::complete: {
+            unlink();
+            const auto rest = bytes.subspan(used);
+            owner_->on_claim(std::move(socket_), {.connection = {},
+                                                  .peer = peer_,
+                                                  .request = decoder_.take_request(),
+                                                  .hash = {},
+                                                  .received_at = received_at,
+                                                  .rest = {rest.begin(), rest.end()}});
+            return;
+        }
+        case protocol::acquire_decoder::status::malformed:
+            unlink();
+            owner_->on_refused(std::move(socket_), peer_, decoder_.error(), bytes);
+            return;
+    }
+}
+
+}  // namespace monolock::server

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+#include <cstddef>
+#include <span>
+
+#include "protocol/frames.hpp"
+#include "server/claim_arrival.hpp"
+#include "server/connection_socket.hpp"
+#include "server/deadline_list.hpp"
+#include "server/peer_address.hpp"
+
+namespace monolock::server {
+
+class handshake;
+
+// What a handshake needs of its shard. Every call is the handshake's last: it has left the list of
+// handshakes by then.
+class handshake_owner {
+public:
+    virtual ~handshake_owner() = default;
+    // The ACQUIRE is complete and valid. The connection is still with the shard's loop.
+    virtual void on_claim(connection_socket&& socket, claim_arrival&& claim) = 0;
+    // The bytes are refused; `seen` is what the last receive returned.
+    virtual void on_refused(connection_socket&& socket, const peer_address& peer,
+                            const protocol::malformed& refusal,
+                            std::span<const std::byte> seen) = 0;
+};
+
+// A connection from accept to the end of its ACQUIRE: CONNECTED in the protocol's words. It lives
+// as long as it waits for bytes; its deadline, in the shard's list, bounds the arrival of the whole
+// ACQUIRE, so that a byte at a time gains nothing.
+class handshake final
+    : public deadline_entry,
+      public boost::intrusive_ref_counter<handshake, boost::thread_unsafe_counter> {
+public:
+    handshake(loop& on, loose_connection connection, const peer_address& peer,
+              handshake_owner& owner)
+        : socket_{on, std::move(connection)}, peer_{peer}, owner_{&owner} {}
+
+    // Reads what is there, and waits for more.
+    void start() { read(); }
+
+    // Gives up without a word: the time is over.
+    void close() noexcept;
+
+    // Answers with an ERROR and ends, as on_refused.
+    void refuse(protocol::error_code code);
+
+private:
+    void read();
+    void await();
+    void take(std::span<const std::byte> bytes);
+
+    connection_socket socket_;
+    protocol::acquire_decoder decoder_;
+    peer_address peer_;
+    handshake_owner* owner_;
+};
+
+}  // namespace monolock::server

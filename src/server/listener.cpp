@@ -1,0 +1,257 @@
+#include "server/listener.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <variant>
+
+namespace monolock::server {
+
+namespace {
+
+// How often a free port is asked for before several addresses agree on one.
+constexpr int port_attempts_max = 32;
+
+using address_list = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+std::string error_text(int error) {
+    return std::generic_category().message(error);
+}
+
+[[noreturn]] void fail(const std::string& address, const std::string& why) {
+    throw std::runtime_error{"cannot listen on " + address + ": " + why};
+}
+
+address_list resolve(const config::tcp_address& where) {
+    addrinfo hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    const std::string port = std::to_string(where.port);
+    // An empty host is every interface: one dual-stack socket where the machine has IPv6.
+    const char* const host = where.host.empty() ? "::" : where.host.c_str();
+    const int failed = ::getaddrinfo(host, port.c_str(), &hints, &found);
+    if (failed != 0) {
+        fail(config::to_string(where),
+             failed == EAI_SYSTEM ? error_text(errno) : ::gai_strerror(failed));
+    }
+    return {found, &::freeaddrinfo};
+}
+
+posix::descriptor open_socket(int family) {
+    return posix::descriptor{::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+}
+
+void set_option(const posix::descriptor& socket, int level, int name, int value) noexcept {
+    static_cast<void>(::setsockopt(socket.get(), level, name, &value, sizeof value));
+}
+
+bool is_unspecified(const sockaddr_storage& address) noexcept {
+    return address.ss_family == AF_INET6 &&
+           IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
+
+void set_port(sockaddr_storage& address, std::uint16_t port) noexcept {
+    if (address.ss_family == AF_INET6) {
+        reinterpret_cast<sockaddr_in6&>(address).sin6_port = htons(port);
+    } else {
+        reinterpret_cast<sockaddr_in&>(address).sin_port = htons(port);
+    }
+}
+
+// The address that the socket is bound to, as people write it, and its port.
+config::tcp_address bound_address(const posix::descriptor& socket) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    char host[NI_MAXHOST] = "";
+    char port[NI_MAXSERV] = "0";
+    ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof host, port,
+                  sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    return {.host = host, .port = static_cast<std::uint16_t>(std::stoul(port))};
+}
+
+struct tcp_target {
+    sockaddr_storage address{};
+    socklen_t size = 0;
+};
+
+// An error number, or a socket that listens. SO_REUSEADDR lets a restarted server bind at once
+// while old connections are in TIME_WAIT; a second listener on the address is refused all the same,
+// which is the point: SO_REUSEPORT would let it in.
+int try_listen(const tcp_target& target, posix::descriptor& out) {
+    out = open_socket(target.address.ss_family);
+    if (!out) {
+        return errno;
+    }
+    set_option(out, SOL_SOCKET, SO_REUSEADDR, 1);
+    // Accepted sockets inherit it.
+    set_option(out, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (target.address.ss_family == AF_INET6) {
+        set_option(out, IPPROTO_IPV6, IPV6_V6ONLY, is_unspecified(target.address) ? 0 : 1);
+    }
+    if (::bind(out.get(), reinterpret_cast<const sockaddr*>(&target.address), target.size) != 0 ||
+        ::listen(out.get(), SOMAXCONN) != 0) {
+        return errno;
+    }
+    return 0;
+}
+
+std::vector<tcp_target> targets_of(const config::tcp_address& where) {
+    std::vector<tcp_target> targets;
+    const address_list found = resolve(where);
+    for (const addrinfo* info = found.get(); info != nullptr; info = info->ai_next) {
+        tcp_target target;
+        std::memcpy(&target.address, info->ai_addr, info->ai_addrlen);
+        target.size = info->ai_addrlen;
+        targets.push_back(target);
+    }
+    return targets;
+}
+
+struct attempt {
+    std::vector<listening_socket> sockets;
+    std::size_t failed_at = 0;
+    int error = 0;  // zero: all listen
+};
+
+attempt listen_on_all(std::vector<tcp_target> targets, std::uint16_t port) {
+    attempt result;
+    for (; result.failed_at < targets.size(); ++result.failed_at) {
+        tcp_target& target = targets[result.failed_at];
+        set_port(target.address, port);
+        posix::descriptor socket;
+        result.error = try_listen(target, socket);
+        if (result.error != 0) {
+            return result;
+        }
+        const config::tcp_address bound = bound_address(socket);
+        port = bound.port;  // with port 0 the first address chooses for the rest
+        result.sockets.push_back(
+            {.descriptor = std::move(socket), .address = config::to_string(bound)});
+    }
+    return result;
+}
+
+sockaddr_un unix_sockaddr(const std::string& path) noexcept {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::copy_n(path.begin(), std::min(path.size(), sizeof address.sun_path - 1), address.sun_path);
+    return address;
+}
+
+// Whoever holds the lock file may replace the socket's file: of two servers that start at once,
+// one.
+posix::descriptor lock_beside(const config::unix_address& where) {
+    const std::string path = where.path + ".lock";
+    posix::descriptor lock{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+    if (!lock) {
+        fail(config::to_string(where), "lock file " + path + ": " + error_text(errno));
+    }
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+        fail(config::to_string(where),
+             errno == EWOULDBLOCK ? "another server is using it" : error_text(errno));
+    }
+    return lock;
+}
+
+// Removes a socket's file that nobody listens on.
+void remove_stale_file(const config::unix_address& where) {
+    struct stat status {};
+    if (::lstat(where.path.c_str(), &status) != 0) {
+        if (errno != ENOENT) {
+            fail(config::to_string(where), error_text(errno));
+        }
+        return;
+    }
+    if (!S_ISSOCK(status.st_mode)) {
+        fail(config::to_string(where), "the path exists and is not a socket");
+    }
+    const posix::descriptor probe = open_socket(AF_UNIX);
+    const sockaddr_un address = unix_sockaddr(where.path);
+    if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+        errno != ECONNREFUSED) {
+        fail(config::to_string(where), "another program is using it");
+    }
+    if (::unlink(where.path.c_str()) != 0) {
+        fail(config::to_string(where), "stale socket file: " + error_text(errno));
+    }
+}
+
+}  // namespace
+
+listener::listener(const config::address& where) {
+    if (const auto* const tcp = std::get_if<config::tcp_address>(&where)) {
+        listen_tcp(*tcp);
+    } else {
+        listen_unix(std::get<config::unix_address>(where));
+    }
+}
+
+void listener::listen_tcp(const config::tcp_address& where) {
+    const std::vector<tcp_target> targets = targets_of(where);
+    for (int attempts = 1;; ++attempts) {
+        attempt made = listen_on_all(targets, where.port);
+        if (made.error == 0) {
+            sockets_ = std::move(made.sockets);
+            return;
+        }
+        if (where.host.empty() && made.error == EAFNOSUPPORT) {
+            listen_tcp({.host = "0.0.0.0", .port = where.port});
+            return;
+        }
+        const bool other_port_may_do =
+            where.port == 0 && made.error == EADDRINUSE && made.failed_at > 0;
+        if (!other_port_may_do || attempts == port_attempts_max) {
+            fail(config::to_string(where), error_text(made.error));
+        }
+    }
+}
+
+void listener::listen_unix(const config::unix_address& where) {
+    unix_lock_ = lock_beside(where);
+    remove_stale_file(where);
+    posix::descriptor socket = open_socket(AF_UNIX);
+    const sockaddr_un address = unix_sockaddr(where.path);
+    if (!socket ||
+        ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        fail(config::to_string(where), error_text(errno));
+    }
+    unix_path_ = where.path;
+    if (::listen(socket.get(), SOMAXCONN) != 0) {
+        const int error = errno;
+        remove_file();
+        fail(config::to_string(where), error_text(error));
+    }
+    sockets_.push_back(
+        {.descriptor = std::move(socket), .address = config::to_string(config::address{where})});
+}
+
+void listener::close() noexcept {
+    sockets_.clear();
+    remove_file();
+    unix_path_.clear();
+    unix_lock_.reset();
+}
+
+void listener::remove_file() noexcept {
+    if (!unix_path_.empty()) {
+        ::unlink(unix_path_.c_str());
+    }
+}
+
+}  // namespace monolock::server

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/address.hpp"
+#include "posix/descriptor.hpp"
+
+namespace monolock::server {
+
+// A bound and listening socket.
+struct listening_socket {
+    posix::descriptor descriptor;
+    std::string address;  // as people write it, with the port that was taken
+};
+
+// Everything that one -listen value stands for. Destroying it closes the sockets and removes a Unix
+// socket's file; the lock file beside that stays, because removing it would let two starters each
+// lock a file of their own.
+class listener {
+public:
+    // Binds and listens on every address that the host name resolves to, or on none: throws
+    // std::runtime_error with one line that names the address and why. Port 0 takes a free port,
+    // the same one for all addresses. An empty host, and [::], mean IPv6 and IPv4 (IPv4 alone on a
+    // machine without IPv6). A Unix socket's file that no server listens on is replaced.
+    explicit listener(const config::address& where);
+    listener(const listener&) = delete;
+    listener& operator=(const listener&) = delete;
+    ~listener() { close(); }
+
+    [[nodiscard]] const std::vector<listening_socket>& sockets() const noexcept { return sockets_; }
+
+    // What the destructor does, earlier. Duplicates of the descriptors are others' to close.
+    void close() noexcept;
+    // Only the removal of the file; safe at any moment, for an exit without ceremony.
+    void remove_file() noexcept;
+
+private:
+    void listen_tcp(const config::tcp_address& where);
+    void listen_unix(const config::unix_address& where);
+
+    std::vector<listening_socket> sockets_;
+    std::string unix_path_;        // empty: none of ours
+    posix::descriptor unix_lock_;  // held while unix_path_ is ours
+};
+
+}  // namespace monolock::server

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+
+#include "telemetry/log_record.hpp"
+
+namespace spdlog {
+class logger;
+namespace details {
+class thread_pool;
+}
+}  // namespace spdlog
+
+namespace monolock::server {
+
+// The diagnostic log, on standard error. Any thread. A line is formatted where it is written and
+// handed to a thread of the log's own; if standard error does not keep up, the oldest lines are
+// lost, and no shard waits (docs/decisions/0006).
+class logger {
+public:
+    logger(telemetry::log_level least, telemetry::log_format format);
+    logger(const logger&) = delete;
+    logger& operator=(const logger&) = delete;
+    // Writes out what is queued, for a bounded time.
+    ~logger();
+
+    // Whether a record of this level would be written; ask before making an expensive one.
+    [[nodiscard]] bool writes(telemetry::log_level level) const noexcept { return level >= least_; }
+
+    void write(telemetry::log_level level, std::string_view message,
+               std::initializer_list<telemetry::log_field> fields = {});
+
+    // For what outsiders can cause as often as they like: all such calls together write at most one
+    // line in five seconds, which says how many it stands for.
+    void write_seldom(telemetry::log_level level, std::string_view message,
+                      std::initializer_list<telemetry::log_field> fields = {});
+
+private:
+    void submit(const telemetry::log_record& record);
+
+    telemetry::log_level least_;
+    telemetry::log_format format_;
+    std::shared_ptr<spdlog::details::thread_pool> writer_;
+    std::shared_ptr<spdlog::logger> out_;
+    std::atomic<std::int64_t> next_seldom_{0};  // steady clock, in its ticks
+    std::atomic<std::uint64_t> suppressed_{0};
+};
+
+}  // namespace monolock::server

@@ -1,0 +1,73 @@
+#include "server/peer_address.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <cstring>
+
+namespace monolock::server {
+
+namespace {
+
+constexpr std::array<unsigned char, 12> mapped_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+
+struct local_peer {
+    pid_t pid;
+    uid_t uid;
+};
+
+}  // namespace
+
+peer_address peer_address::of(int descriptor, const sockaddr_storage& from) noexcept {
+    peer_address peer;
+    if (from.ss_family == AF_INET) {
+        sockaddr_in address{};
+        std::memcpy(&address, &from, sizeof address);
+        std::memcpy(peer.bytes_.data(), &address.sin_addr, sizeof address.sin_addr);
+        peer.port_ = ntohs(address.sin_port);
+        peer.kind_ = kind::ipv4;
+    } else if (from.ss_family == AF_INET6) {
+        sockaddr_in6 address{};
+        std::memcpy(&address, &from, sizeof address);
+        const unsigned char* const bytes = address.sin6_addr.s6_addr;
+        peer.port_ = ntohs(address.sin6_port);
+        if (std::memcmp(bytes, mapped_prefix.data(), mapped_prefix.size()) == 0) {
+            std::memcpy(peer.bytes_.data(), bytes + mapped_prefix.size(), sizeof(in_addr));
+            peer.kind_ = kind::ipv4;
+        } else {
+            std::memcpy(peer.bytes_.data(), bytes, sizeof(in6_addr));
+            peer.kind_ = kind::ipv6;
+        }
+    } else if (from.ss_family == AF_UNIX) {
+        ucred credentials{};
+        socklen_t size = sizeof credentials;
+        if (::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0) {
+            const local_peer local{.pid = credentials.pid, .uid = credentials.uid};
+            std::memcpy(peer.bytes_.data(), &local, sizeof local);
+            peer.kind_ = kind::local;
+        }
+    }
+    return peer;
+}
+
+std::string peer_address::to_string() const {
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    switch (kind_) {
+        case kind::unknown:
+            return "unknown";
+        case kind::ipv4:
+            ::inet_ntop(AF_INET, bytes_.data(), text.data(), text.size());
+            return std::string{text.data()} + ":" + std::to_string(port_);
+        case kind::ipv6:
+            ::inet_ntop(AF_INET6, bytes_.data(), text.data(), text.size());
+            return "[" + std::string{text.data()} + "]:" + std::to_string(port_);
+        case kind::local: {
+            local_peer local{};
+            std::memcpy(&local, bytes_.data(), sizeof local);
+            return "unix:pid=" + std::to_string(local.pid) + ",uid=" + std::to_string(local.uid);
+        }
+    }
+    return "unknown";
+}
+
+}  // namespace monolock::server

@@ -1,0 +1,211 @@
+#include "server/server.hpp"
+
+#include <fcntl.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include "server/listener.hpp"
+#include "server/shard.hpp"
+
+namespace monolock::server {
+
+namespace {
+
+using telemetry::log_level;
+
+core::name_hasher make_hasher() {
+    core::name_hasher::key secret{};
+    if (::getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) {
+        throw std::runtime_error{"cannot get random bytes from the system"};
+    }
+    return core::name_hasher{secret};
+}
+
+// The control loop's side of the server: it starts the shards, hears the signals, and walks the
+// shutdown through its steps. Runs on the thread that called run().
+class server {
+public:
+    explicit server(const config::server_config& configuration);
+    server(const server&) = delete;
+    server& operator=(const server&) = delete;
+    ~server();
+
+    void run();
+
+private:
+    enum class stage { serving, shutting_down };
+
+    void open_shards();
+    void await_signal();
+    void on_signal(int number);
+    void begin_shutdown();
+    void drain();
+    void close_sessions();
+    void stop();
+
+    // Posts `step` to every shard, and `then` to the control loop when all have called back.
+    void on_all_shards(void (shard::*step)(shard::callback), std::function<void()> then);
+
+    config::server_config configuration_;
+    logger log_;
+    loop loop_{one_thread_hint};
+    boost::asio::signal_set signals_{loop_, SIGTERM, SIGINT, SIGHUP};
+    loop_timer timer_{loop_};
+    listener listener_;
+    shard_surroundings around_;
+    std::size_t shards_awaited_ = 0;
+    stage stage_ = stage::serving;
+};
+
+server::server(const config::server_config& configuration)
+    : configuration_{configuration},
+      log_{configuration.log_level, configuration.log_format},
+      listener_{configuration.listen},
+      around_{.tokens = {},
+              .budget = {},
+              .last_session_id = 0,
+              .hasher = make_hasher(),
+              .io_timeout = configuration.io_timeout,
+              .log = &log_,
+              .shards = {}} {
+    const std::uint64_t descriptors = raise_descriptor_limit();
+    open_shards();
+    around_.budget.open(descriptors);
+    if (around_.budget.connections_max() < 1) {
+        throw std::runtime_error{"the descriptor limit of " + std::to_string(descriptors) +
+                                 " leaves none for connections"};
+    }
+}
+
+server::~server() {
+    for (const auto& each : around_.shards) {
+        each->stop_and_join();
+    }
+}
+
+void server::open_shards() {
+    const unsigned count =
+        configuration_.threads.value_or(std::max(1U, std::thread::hardware_concurrency()));
+    for (std::size_t number = 0; number < count; ++number) {
+        around_.shards.push_back(std::make_unique<shard>(around_, number));
+        for (const listening_socket& socket : listener_.sockets()) {
+            posix::descriptor mine{::fcntl(socket.descriptor.get(), F_DUPFD_CLOEXEC, 0)};
+            if (!mine) {
+                throw std::system_error{errno, std::generic_category(), "listening socket"};
+            }
+            around_.shards.back()->add_listening(std::move(mine));
+        }
+    }
+}
+
+void server::run() {
+    await_signal();
+    for (const auto& each : around_.shards) {
+        each->start();
+    }
+    for (const listening_socket& socket : listener_.sockets()) {
+        log_.write(log_level::info, "listening",
+                   {{.key = "address", .value = socket.address},
+                    {.key = "version", .value = MONOLOCK_VERSION},
+                    {.key = "threads", .value = std::uint64_t{around_.shards.size()}},
+                    {.key = "connections_max", .value = around_.budget.connections_max()}});
+    }
+    loop_.run();
+    log_.write(log_level::info, "stopped");
+}
+
+void server::await_signal() {
+    signals_.async_wait([this](const boost::system::error_code& stopped, int number) {
+        if (!stopped) {
+            on_signal(number);
+            await_signal();
+        }
+    });
+}
+
+void server::on_signal(int number) {
+    if (number == SIGHUP) {
+        log_.write(log_level::info, "reload: nothing is configured that could be read again");
+        return;
+    }
+    switch (stage_) {
+        case stage::serving:
+            begin_shutdown();
+            return;
+        case stage::shutting_down:
+            listener_.remove_file();
+            std::_Exit(static_cast<int>(exit_status::failed));
+    }
+}
+
+void server::begin_shutdown() {
+    stage_ = stage::shutting_down;
+    log_.write(log_level::info, "shutting down");
+    if (configuration_.shutdown_delay <= core::nanoseconds{0}) {
+        drain();
+        return;
+    }
+    // While the delay lasts the server works as ever: only who asks for its health is told.
+    timer_.expires_after(configuration_.shutdown_delay);
+    timer_.async_wait([this](const boost::system::error_code& stopped) {
+        if (!stopped) {
+            drain();
+        }
+    });
+}
+
+// All shards stop granting before the first session ends, so that nobody is promoted into a server
+// that is going away.
+void server::drain() {
+    listener_.close();
+    on_all_shards(&shard::begin_drain, [this] { close_sessions(); });
+}
+
+void server::close_sessions() {
+    // The shards' own deadlines end what lingers; this one is for a shard that does not turn.
+    timer_.expires_after(configuration_.io_timeout + std::chrono::seconds{1});
+    timer_.async_wait([this](const boost::system::error_code& stopped) {
+        if (!stopped) {
+            stop();
+        }
+    });
+    on_all_shards(&shard::finish_drain, [this] { stop(); });
+}
+
+void server::stop() {
+    signals_.cancel();
+    loop_.stop();
+}
+
+void server::on_all_shards(void (shard::*step)(shard::callback), std::function<void()> then) {
+    shards_awaited_ = around_.shards.size();
+    for (const auto& each : around_.shards) {
+        ((*each).*step)([this, then] {
+            boost::asio::post(loop_, [this, then] {
+                if (--shards_awaited_ == 0) {
+                    then();
+                }
+            });
+        });
+    }
+}
+
+}  // namespace
+
+exit_status run(const config::server_config& configuration) {
+    std::signal(SIGPIPE, SIG_IGN);
+    server serving{configuration};
+    serving.run();
+    return exit_status::ok;
+}
+
+}  // namespace monolock::server

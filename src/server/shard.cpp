@@ -1,0 +1,255 @@
+#include "server/shard.hpp"
+
+#include <pthread.h>
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "core/assert.hpp"
+#include "server/foreign_protocol.hpp"
+
+namespace monolock::server {
+
+namespace {
+
+// How many overdue sessions are judged, or closed in a shutdown, before connections have a turn.
+constexpr std::size_t judge_batch = 256;
+
+constexpr auto shutting_down = protocol::error_code::server_shutting_down;
+
+}  // namespace
+
+shard::shard(shard_surroundings& surroundings, std::size_t number)
+    : around_{&surroundings},
+      number_{number},
+      engine_{surroundings.tokens, *this, *this, {.io_timeout = surroundings.io_timeout}},
+      handshakes_{loop_, surroundings.io_timeout,
+                  [](handshake& late) {
+                      const boost::intrusive_ptr<handshake> alive{&late};
+                      late.close();
+                  }},
+      lingering_{loop_, surroundings.io_timeout,
+                 [](lingering_close& late) {
+                     const boost::intrusive_ptr<lingering_close> alive{&late};
+                     late.close();
+                 }},
+      timer_{loop_} {}
+
+shard::~shard() {
+    MONOLOCK_ASSERT(!thread_.joinable());
+}
+
+void shard::add_listening(posix::descriptor listening) {
+    acceptors_.push_back(
+        std::make_unique<acceptor>(loop_, std::move(listening), around_->budget, *around_->log,
+                                   [this](loose_connection connection, const peer_address& peer) {
+                                       on_connection(std::move(connection), peer);
+                                   }));
+}
+
+void shard::start() {
+    for (const auto& each : acceptors_) {
+        each->start();
+    }
+    thread_ = std::thread{[this] { loop_.run(); }};
+    ::pthread_setname_np(thread_.native_handle(), ("shard-" + std::to_string(number_)).c_str());
+}
+
+void shard::hand_over(claim_arrival claim) {
+    boost::asio::post(loop_, [this, claim = std::move(claim)]() mutable { arrive(claim); });
+}
+
+void shard::stop_and_join() {
+    loop_.stop();
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+}
+
+void shard::on_connection(loose_connection connection, const peer_address& peer) {
+    const boost::intrusive_ptr<handshake> made{
+        new handshake{loop_, std::move(connection), peer, *this}};
+    if (stage_ != stage::serving) {
+        made->refuse(shutting_down);
+        return;
+    }
+    handshakes_.add(*made);
+    made->start();
+}
+
+void shard::on_claim(connection_socket&& socket, claim_arrival&& claim) {
+    claim.hash = around_->hasher(claim.request.name);
+    const std::size_t home = core::shard_of(claim.hash, around_->shards.size());
+    if (home == number_) {
+        admit(std::move(socket), claim);
+        return;
+    }
+    claim.connection = socket.release();
+    around_->shards[home]->hand_over(std::move(claim));
+}
+
+void shard::arrive(claim_arrival& claim) {
+    admit(connection_socket{loop_, std::move(claim.connection)}, claim);
+}
+
+void shard::admit(connection_socket&& socket, const claim_arrival& claim) {
+    const core::session_id id{around_->last_session_id.fetch_add(1, std::memory_order_relaxed) + 1};
+    const boost::intrusive_ptr<socket_session> who{
+        new socket_session{id, std::move(socket), claim.peer, *this}};
+    who->hold_for_engine();
+    engine_.admit(*who, claim.request, claim.hash, claim.received_at, claim.rest);
+    arm_timer();
+}
+
+void shard::on_refused(connection_socket&& socket, const peer_address& peer,
+                       const protocol::malformed& refusal, std::span<const std::byte> seen) {
+    static_cast<void>(socket.send(protocol::encode_error(refusal.code, refusal.reason).bytes()));
+    on_linger(std::move(socket));
+    if (const auto hint = foreign_protocol_hint(seen)) {
+        around_->log->write_seldom(telemetry::log_level::info, *hint,
+                                   {{.key = "remote_addr", .value = peer.to_string()}});
+    }
+    if (around_->log->writes(telemetry::log_level::debug)) {
+        const std::string from = peer.to_string();
+        around_->log->write(
+            telemetry::log_level::debug, "claim refused",
+            {{.key = "remote_addr", .value = from}, {.key = "reason", .value = refusal.reason}});
+    }
+}
+
+void shard::on_readable(socket_session& who) {
+    engine_.readable(who);
+    arm_timer();
+}
+
+void shard::on_writable(socket_session& who) {
+    engine_.writable(who);
+    arm_timer();
+}
+
+void shard::on_linger(connection_socket&& socket) {
+    const boost::intrusive_ptr<lingering_close> last{new lingering_close{std::move(socket)}};
+    if (!last->finish_at_once()) {
+        lingering_.add(*last);
+        last->wait();
+    }
+}
+
+core::time_point shard::now() noexcept {
+    return std::chrono::steady_clock::now();
+}
+
+// Left alone while it is armed for a time that is not too late: heartbeats only ever move deadlines
+// away, so a heartbeat costs no timer.
+void shard::arm_timer() {
+    const auto next = engine_.next_deadline();
+    if (!next || (armed_for_ && *armed_for_ <= *next)) {
+        return;
+    }
+    armed_for_ = next;
+    timer_.expires_at(*next);
+    timer_.async_wait([this](const boost::system::error_code& stopped) {
+        if (!stopped) {
+            on_timer();
+        }
+    });
+}
+
+void shard::on_timer() {
+    armed_for_.reset();
+    judge();
+}
+
+void shard::judge() {
+    if (engine_.judge(judge_batch)) {
+        boost::asio::post(loop_, [this] { judge(); });
+        return;
+    }
+    arm_timer();
+}
+
+void shard::begin_drain(callback done) {
+    boost::asio::post(loop_, [this, done = std::move(done)] {
+        stage_ = stage::refusing;
+        engine_.withhold_grants();
+        for (const auto& each : acceptors_) {
+            each->stop();
+        }
+        while (!handshakes_.empty()) {
+            const boost::intrusive_ptr<handshake> next{&handshakes_.front()};
+            next->refuse(shutting_down);
+        }
+        done();
+    });
+}
+
+// No shard sends claims here any more: each has acknowledged that it is refusing, and what it
+// posted before was queued before this.
+void shard::finish_drain(callback done) {
+    boost::asio::post(loop_, [this, done = std::move(done)]() mutable {
+        stage_ = stage::draining;
+        on_drained_ = std::move(done);
+        close_sessions();
+    });
+}
+
+void shard::close_sessions() {
+    if (engine_.close_all(judge_batch, shutting_down)) {
+        boost::asio::post(loop_, [this] { close_sessions(); });
+        return;
+    }
+    report_if_drained();
+}
+
+void shard::report_if_drained() {
+    if (lingering_.empty()) {
+        on_drained_();
+        return;
+    }
+    // Connections close one by one, each with its own wake-up; looking once in a while is cheaper
+    // to get right than a word from each of them.
+    timer_.expires_after(std::chrono::milliseconds{5});
+    timer_.async_wait([this](const boost::system::error_code& stopped) {
+        if (!stopped) {
+            report_if_drained();
+        }
+    });
+}
+
+void shard::on_fact(const core::fact& what) {
+    if (!around_->log->writes(telemetry::log_level::debug)) {
+        return;
+    }
+    if (const auto* const grant = std::get_if<core::granted>(&what)) {
+        const std::string from = static_cast<const socket_session&>(*grant->who).peer().to_string();
+        around_->log->write(telemetry::log_level::debug, "granted",
+                            {{.key = "lock", .value = grant->who->lock_name()},
+                             {.key = "remote_addr", .value = from},
+                             {.key = "token", .value = grant->token.value}});
+    } else if (const auto* const end = std::get_if<core::ended>(&what)) {
+        log_ended(*end);
+    }
+}
+
+void shard::log_ended(const core::ended& what) {
+    const std::string from = static_cast<const socket_session&>(*what.who).peer().to_string();
+    around_->log->write(telemetry::log_level::debug,
+                        what.was == core::session_state::owning ? "released" : "left the queue",
+                        {{.key = "lock", .value = what.who->lock_name()},
+                         {.key = "remote_addr", .value = from},
+                         {.key = "reason", .value = core::to_string(what.why)}});
+}
+
+void shard::on_error_due(const core::connected_session& who, protocol::error_code code,
+                         std::string_view reason) {
+    if (!around_->log->writes(telemetry::log_level::debug)) {
+        return;
+    }
+    const std::string from = static_cast<const socket_session&>(who).peer().to_string();
+    around_->log->write(telemetry::log_level::debug, "error sent",
+                        {{.key = "remote_addr", .value = from},
+                         {.key = "code", .value = std::uint64_t{static_cast<std::uint8_t>(code)}},
+                         {.key = "reason", .value = reason}});
+}
+
+}  // namespace monolock::server

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "core/session_engine.hpp"
+#include "server/acceptor.hpp"
+#include "server/claim_arrival.hpp"
+#include "server/handshake.hpp"
+#include "server/lingering_close.hpp"
+#include "server/logger.hpp"
+#include "server/loop.hpp"
+#include "server/socket_session.hpp"
+#include "server/token_counter.hpp"
+
+namespace monolock::server {
+
+class shard;
+
+// What all shards of a process share. It outlives them; what changes in it is atomic.
+struct shard_surroundings {
+    token_counter tokens;
+    descriptor_budget budget;
+    std::atomic<std::uint64_t> last_session_id{0};
+    core::name_hasher hasher;
+    core::nanoseconds io_timeout;
+    logger* log;
+    std::vector<std::unique_ptr<shard>> shards;  // complete before the first one runs
+};
+
+// One thread, one loop, one lock table, and every session on the names that hash to it. Any shard
+// accepts connections and hears their ACQUIRE; then the connection moves, once, to the shard of its
+// name. Public functions may be called from any thread; they post. Callbacks run on this shard's.
+class shard final : handshake_owner, session_owner, core::clock_port, core::observer_port {
+public:
+    using callback = std::function<void()>;
+
+    // `number` is this shard's place in surroundings.shards.
+    shard(shard_surroundings& surroundings, std::size_t number);
+    shard(const shard&) = delete;
+    shard& operator=(const shard&) = delete;
+    // The thread must have been joined, or never started.
+    ~shard();
+
+    // Before start().
+    void add_listening(posix::descriptor listening);
+
+    // Starts the thread. Throws std::system_error if there is none to be had.
+    void start();
+
+    // A claim for a name of this shard, from another.
+    void hand_over(claim_arrival claim);
+
+    // First step of a controlled shutdown: takes what waits in the backlogs and closes the
+    // listening sockets, answers handshakes under way and all that follow with ERROR 0x01, grants
+    // nothing any more. Then calls `done`.
+    void begin_drain(callback done);
+
+    // Second step: every session gets ERROR 0x01 and ends. `done` is called when the last
+    // connection is closed; what lingers does so for the I/O timeout at the most.
+    void finish_drain(callback done);
+
+    // Stops the loop where it stands, and waits for the thread.
+    void stop_and_join();
+
+private:
+    enum class stage { serving, refusing, draining };
+
+    // handshake_owner
+    void on_claim(connection_socket&& socket, claim_arrival&& claim) override;
+    void on_refused(connection_socket&& socket, const peer_address& peer,
+                    const protocol::malformed& refusal, std::span<const std::byte> seen) override;
+    // session_owner
+    void on_readable(socket_session& who) override;
+    void on_writable(socket_session& who) override;
+    void on_linger(connection_socket&& socket) override;
+    // clock_port
+    core::time_point now() noexcept override;
+    // observer_port
+    void on_fact(const core::fact& what) override;
+    void on_error_due(const core::connected_session& who, protocol::error_code code,
+                      std::string_view reason) override;
+
+    void on_connection(loose_connection connection, const peer_address& peer);
+    void admit(connection_socket&& socket, const claim_arrival& claim);
+    void arrive(claim_arrival& claim);
+    void arm_timer();
+    void on_timer();
+    void judge();
+    void close_sessions();
+    void report_if_drained();
+    void log_ended(const core::ended& what);
+
+    shard_surroundings* around_;
+    std::size_t number_;
+    loop loop_{one_thread_hint};
+    boost::asio::executor_work_guard<loop::executor_type> work_{loop_.get_executor()};
+    core::session_engine engine_;
+    std::vector<std::unique_ptr<acceptor>> acceptors_;
+    deadline_list<handshake> handshakes_;
+    deadline_list<lingering_close> lingering_;
+    loop_timer timer_;
+    std::optional<core::time_point> armed_for_;
+    stage stage_ = stage::serving;
+    callback on_drained_;
+    std::thread thread_;
+};
+
+}  // namespace monolock::server

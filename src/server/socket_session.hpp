@@ -1,0 +1,54 @@
+#pragma once
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+
+#include "core/session_port.hpp"
+#include "server/connection_socket.hpp"
+#include "server/peer_address.hpp"
+
+namespace monolock::server {
+
+class socket_session;
+
+// What a session needs of its shard.
+class session_owner {
+public:
+    virtual ~session_owner() = default;
+    virtual void on_readable(socket_session& who) = 0;
+    virtual void on_writable(socket_session& who) = 0;
+    // The session is over; its connection is to linger.
+    virtual void on_linger(connection_socket&& socket) = 0;
+};
+
+// A session over a socket: the engine's port, and nothing decided here. Kept alive by the shard's
+// engine from admit() to retire(), and by each wait under way.
+class socket_session final
+    : public core::connected_session,
+      public boost::intrusive_ref_counter<socket_session, boost::thread_unsafe_counter> {
+public:
+    socket_session(core::session_id id, connection_socket&& socket, const peer_address& peer,
+                   session_owner& owner)
+        : connected_session{id}, socket_{std::move(socket)}, owner_{&owner}, peer_{peer} {}
+
+    [[nodiscard]] const peer_address& peer() const noexcept { return peer_; }
+
+    // The reference that the engine holds; given back by retire().
+    void hold_for_engine() noexcept { intrusive_ptr_add_ref(this); }
+
+    [[nodiscard]] core::receive_result receive(std::span<std::byte> into) noexcept override;
+    [[nodiscard]] core::send_result send(std::span<const std::byte> bytes) noexcept override;
+    void await_readable() override;
+    void await_writable() override;
+    void drop_connection() noexcept override;
+    void retire(core::closing how) noexcept override;
+
+private:
+    connection_socket socket_;
+    session_owner* owner_;
+    peer_address peer_;
+    bool awaits_readable_ = false;
+    bool awaits_writable_ = false;
+};
+
+}  // namespace monolock::server
