@@ -1,0 +1,124 @@
+// The load generator: one thread that speaks the protocol to a server, measures it from outside and
+// prints one JSON object. `bench/run` starts it; bench/README.md says what the modes measure.
+
+#include <sys/prctl.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "load/modes.hpp"
+
+namespace {
+
+using namespace monolock::bench;  // NOLINT(google-build-using-namespace): a program's main file
+
+double microseconds(std::chrono::nanoseconds time) {
+    return std::chrono::duration<double, std::micro>(time).count();
+}
+
+void print(timed_result result) {
+    const auto operations = static_cast<double>(result.latency.count());
+    if (operations == 0) {
+        throw measurement_error("no operation was completed");
+    }
+    const auto seconds = std::chrono::duration<double>(result.elapsed).count();
+    std::printf(
+        "{\"operations\": %.0f, \"seconds\": %.3f, \"per_second\": %.0f, \"cpu_us\": %.4f, "
+        "\"server_busy\": %.3f, \"p50_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f}\n",
+        operations, seconds, operations / seconds, microseconds(result.server_cpu) / operations,
+        std::chrono::duration<double>(result.server_cpu).count() / seconds,
+        microseconds(result.latency.percentile(0.5)), microseconds(result.latency.percentile(0.99)),
+        microseconds(result.latency.percentile(1.0)));
+}
+
+void print(const std::vector<memory_sample>& samples) {
+    std::printf("{\"samples\": [");
+    const char* separator = "";
+    for (const auto& sample : samples) {
+        std::printf("%s{\"sessions\": %zu, \"resident_bytes\": %zu}", separator, sample.sessions,
+                    sample.resident_bytes);
+        separator = ", ";
+    }
+    std::printf("]}\n");
+}
+
+// What the command line asks for.
+struct command_line {
+    std::string address;
+    pid_t pid = 0;
+    double seconds = 2;
+    double warm_up_seconds = 0.3;
+    heartbeat_options heartbeat;
+    connect_options connect;
+    handover_options handover;
+    memory_options memory;
+};
+
+std::chrono::nanoseconds to_duration(double seconds) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(seconds));
+}
+
+void add_modes(CLI::App& app, command_line& line) {
+    app.require_subcommand(1);
+    app.add_option("--server", line.address, "address of the server, IPv4:PORT")->required();
+    app.add_option("--pid", line.pid, "process of the server, whose CPU and memory are read")
+        ->required();
+    app.add_option("--seconds", line.seconds, "length of the measured part of a timed mode")
+        ->capture_default_str();
+    app.add_option("--warm-up", line.warm_up_seconds, "seconds of load before the measured part")
+        ->capture_default_str();
+
+    auto* heartbeat = app.add_subcommand("heartbeat", "heartbeats of many sessions");
+    heartbeat->add_option("--connections", line.heartbeat.connections)->capture_default_str();
+    heartbeat->add_option("--outstanding", line.heartbeat.outstanding, "in flight, closed loop")
+        ->capture_default_str();
+    heartbeat->add_option("--rate", line.heartbeat.rate, "a second, instead of the closed loop");
+
+    auto* connect = app.add_subcommand("connect", "connect, ACQUIRE, ACQUIRED, close");
+    connect->add_option("--concurrent", line.connect.concurrent)->capture_default_str();
+
+    auto* handover = app.add_subcommand("handover", "the owner closes, the next has ACQUIRED");
+    handover->add_option("--waiters", line.handover.waiters)->capture_default_str();
+    handover->add_option("--rounds", line.handover.rounds)->capture_default_str();
+
+    auto* memory = app.add_subcommand("memory", "resident memory at several numbers of sessions");
+    memory->add_option("--sizes", line.memory.sizes, "ascending")->delimiter(',');
+    memory->add_flag("--waiters", line.memory.waiters, "all sessions on one lock");
+}
+
+void run(const CLI::App& app, command_line& line) {
+    raise_descriptor_limit();
+    // A pause between heartbeats at a fixed rate is shorter than the usual slack of 50 µs.
+    ::prctl(PR_SET_TIMERSLACK, 1);
+    const target to{.server = parse_endpoint(line.address), .process = server_process{line.pid}};
+    line.heartbeat.duration = line.connect.duration = to_duration(line.seconds);
+    line.heartbeat.warm_up = line.connect.warm_up = to_duration(line.warm_up_seconds);
+    if (app.got_subcommand("heartbeat")) {
+        print(run_heartbeat(to, line.heartbeat));
+    } else if (app.got_subcommand("connect")) {
+        print(run_connect(to, line.connect));
+    } else if (app.got_subcommand("handover")) {
+        print(run_handover(to, line.handover));
+    } else {
+        print(run_memory(to, line.memory));
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app{"Load generator for a monolock server or its floor"};
+    command_line line;
+    add_modes(app, line);
+    CLI11_PARSE(app, argc, argv);
+    try {
+        run(app, line);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "load: %s\n", error.what());
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,49 @@
+#include <deque>
+
+#include "load/modes.hpp"
+#include "load/poller.hpp"
+
+namespace monolock::bench {
+namespace {
+
+void wait_for_acquired(poller& arrivals, int fd) {
+    // Waiting in epoll and not in recv(): so does the permanent reader of a client.
+    do {
+        static_cast<void>(arrivals.wait());
+    } while (!take_acquired(fd));
+}
+
+}  // namespace
+
+timed_result run_handover(const target& to, const handover_options& options) {
+    const auto name = lock_name(0);
+    poller arrivals;
+    std::size_t serial = 0;
+    auto owner = own(to.server, serial++, name);
+    std::deque<unique_fd> queue;
+    const auto join_queue = [&] {
+        queue.push_back(queue_up(to.server, serial, name));
+        arrivals.add(queue.back().get(), serial++);
+    };
+    for (std::size_t i = 0; i < options.waiters; ++i) {
+        join_queue();
+    }
+
+    timed_result result;
+    const auto cpu_before = to.process.settled_cpu_time();
+    const auto started = clock::now();
+    for (std::size_t i = 0; i < options.rounds; ++i) {
+        const auto closed = clock::now();
+        owner.reset();
+        wait_for_acquired(arrivals, queue.front().get());
+        result.latency.add(clock::now() - closed);
+        owner = std::move(queue.front());
+        queue.pop_front();
+        join_queue();
+    }
+    result.elapsed = clock::now() - started;
+    result.server_cpu = to.process.settled_cpu_time() - cpu_before;
+    return result;
+}
+
+}  // namespace monolock::bench

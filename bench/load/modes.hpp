@@ -1,0 +1,87 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "load/latencies.hpp"
+#include "load/server_process.hpp"
+#include "load/sockets.hpp"
+
+namespace monolock::bench {
+
+using clock = std::chrono::steady_clock;
+
+// Long enough that no session needs a heartbeat to survive any of the runs.
+inline constexpr std::uint32_t lease_ms = 3'600'000;
+
+// What every mode needs to know.
+struct target {
+    endpoint server;
+    server_process process;
+};
+
+// What a timed mode found out.
+struct timed_result {
+    std::chrono::nanoseconds elapsed{0};
+    std::chrono::nanoseconds server_cpu{0};
+    latencies latency;  // one entry for each operation
+};
+
+// Heartbeats over `connections` sessions, each with a lock of its own, taken in turn.
+struct heartbeat_options {
+    std::size_t connections = 1000;
+    // Closed loop: so many heartbeats in flight at any time, on different connections.
+    std::size_t outstanding = 64;
+    // If not zero: so many heartbeats a second, whatever the answers do; the latency then counts
+    // from the moment at which the heartbeat was due.
+    std::size_t rate = 0;
+    std::chrono::nanoseconds warm_up{std::chrono::milliseconds{300}};
+    std::chrono::nanoseconds duration{std::chrono::seconds{2}};
+};
+[[nodiscard]] timed_result run_heartbeat(const target& to, const heartbeat_options& options);
+
+// Connect, ACQUIRE a new name, read ACQUIRED, close; `concurrent` of them at a time. The latency is
+// that of the first three steps.
+struct connect_options {
+    std::size_t concurrent = 1;
+    std::chrono::nanoseconds warm_up{std::chrono::milliseconds{300}};
+    std::chrono::nanoseconds duration{std::chrono::seconds{2}};
+};
+[[nodiscard]] timed_result run_connect(const target& to, const connect_options& options);
+
+// The owner closes, the next of `waiters` has its ACQUIRED; the one that left queues up again
+// before the next round. The latency runs from before the close to after the receive.
+struct handover_options {
+    std::size_t waiters = 64;
+    std::size_t rounds = 2000;
+};
+[[nodiscard]] timed_result run_handover(const target& to, const handover_options& options);
+
+// Opens sessions up to each of the sizes (which ascend), each with a lock of its own or all but the
+// first as waiters of one lock, and reads the server's resident memory at each size.
+struct memory_options {
+    std::vector<std::size_t> sizes{1000, 15000};
+    bool waiters = false;
+};
+struct memory_sample {
+    std::size_t sessions = 0;
+    std::size_t resident_bytes = 0;
+};
+// The first sample is that of the server without sessions.
+[[nodiscard]] std::vector<memory_sample> run_memory(const target& to,
+                                                    const memory_options& options);
+
+// A name as people choose them: a path and a number, 20 bytes.
+[[nodiscard]] std::string lock_name(std::size_t serial);
+
+// Connects and sends ACQUIRE.
+[[nodiscard]] unique_fd claim(const endpoint& server, std::size_t serial, const std::string& name);
+// Connects, claims and reads the frame that must answer.
+[[nodiscard]] unique_fd own(const endpoint& server, std::size_t serial, const std::string& name);
+[[nodiscard]] unique_fd queue_up(const endpoint& server, std::size_t serial,
+                                 const std::string& name);
+
+}  // namespace monolock::bench

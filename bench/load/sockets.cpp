@@ -1,0 +1,149 @@
+#include "load/sockets.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "protocol/frames.hpp"
+
+namespace monolock::bench {
+namespace {
+
+constexpr std::uint32_t loopback_net = 0x7F000000;
+constexpr std::uint32_t loopback_mask = 0xFF000000;
+
+void set_option(int fd, int level, int option, int value, const char* name) {
+    if (::setsockopt(fd, level, option, &value, sizeof value) != 0) {
+        throw_errno(name);
+    }
+}
+
+// The port is left to connect(), which may then choose one that is in use towards another server.
+void bind_source(int fd, const endpoint& server, std::size_t serial) {
+    if ((ntohl(server.address.sin_addr.s_addr) & loopback_mask) != loopback_net) {
+        return;
+    }
+    set_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1, "IP_BIND_ADDRESS_NO_PORT");
+    sockaddr_in source{};
+    source.sin_family = AF_INET;
+    source.sin_addr.s_addr =
+        htonl(loopback_net + 1 + static_cast<std::uint32_t>(serial % source_addresses));
+    if (::bind(fd, reinterpret_cast<const sockaddr*>(&source), sizeof source) != 0) {
+        throw_errno("bind to a loopback source address");
+    }
+}
+
+[[noreturn]] void throw_unexpected(std::span<const std::byte> answer) {
+    throw measurement_error("unexpected answer of " + std::to_string(answer.size()) +
+                            " bytes that starts with byte " +
+                            std::to_string(std::to_integer<int>(answer.front())));
+}
+
+}  // namespace
+
+void throw_errno(const std::string& what) {
+    throw measurement_error(what + ": " + std::strerror(errno));
+}
+
+void unique_fd::reset(int fd) noexcept {
+    if (fd_ >= 0) {
+        ::close(fd_);
+    }
+    fd_ = fd;
+}
+
+endpoint parse_endpoint(const std::string& text) {
+    const auto colon = text.rfind(':');
+    endpoint result;
+    result.address.sin_family = AF_INET;
+    std::uint16_t port = 0;
+    if (colon == std::string::npos ||
+        ::inet_pton(AF_INET, text.substr(0, colon).c_str(), &result.address.sin_addr) != 1 ||
+        std::from_chars(text.data() + colon + 1, text.data() + text.size(), port).ptr !=
+            text.data() + text.size()) {
+        throw measurement_error("not an IPv4 address with a port: " + text);
+    }
+    result.address.sin_port = htons(port);
+    return result;
+}
+
+unique_fd connect_to(const endpoint& server, std::size_t serial) {
+    unique_fd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (fd.get() < 0) {
+        throw_errno("socket");
+    }
+    set_option(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+    bind_source(fd.get(), server, serial);
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&server.address),
+                  sizeof server.address) != 0) {
+        throw_errno("connect");
+    }
+    return fd;
+}
+
+void send_all(int fd, std::span<const std::byte> bytes) {
+    // The frames of a client are far smaller than a socket buffer: a short write is a fault.
+    if (::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(bytes.size())) {
+        throw_errno("send");
+    }
+}
+
+void receive_frame(int fd, std::span<std::byte> frame, std::byte type) {
+    const timeval patience{.tv_sec = 10, .tv_usec = 0};
+    if (::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0) {
+        throw_errno("SO_RCVTIMEO");
+    }
+    const auto received = ::recv(fd, frame.data(), frame.size(), MSG_WAITALL);
+    if (received < 0) {
+        throw_errno("recv");
+    }
+    if (received == 0) {
+        throw measurement_error("the server closed a connection");
+    }
+    const auto answer = frame.first(static_cast<std::size_t>(received));
+    if (answer.size() != frame.size() || answer.front() != type) {
+        throw_unexpected(answer);
+    }
+}
+
+bool take_acquired(int fd) {
+    std::array<std::byte, 64> input{};
+    const auto received = ::recv(fd, input.data(), input.size(), MSG_DONTWAIT);
+    if (received < 0) {
+        if (errno == EAGAIN) {
+            return false;
+        }
+        throw_errno("recv");
+    }
+    if (received == 0) {
+        throw measurement_error("the server closed a connection");
+    }
+    const auto answer = std::span{input}.first(static_cast<std::size_t>(received));
+    if (answer.size() != protocol::acquired_bytes ||
+        answer.front() != static_cast<std::byte>(protocol::server_message::acquired)) {
+        throw_unexpected(answer);
+    }
+    return true;
+}
+
+std::size_t raise_descriptor_limit() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        throw_errno("getrlimit");
+    }
+    limit.rlim_cur = limit.rlim_max;
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        throw_errno("setrlimit");
+    }
+    return limit.rlim_cur;
+}
+
+}  // namespace monolock::bench
