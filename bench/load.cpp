@@ -44,6 +44,15 @@ void print(const std::vector<memory_sample>& samples) {
     std::printf("]}\n");
 }
 
+// For the report: the programs of one build share their compiler.
+std::string compiler() {
+#ifdef __clang__
+    return __VERSION__;
+#else
+    return "g++ " __VERSION__;
+#endif
+}
+
 // What the command line asks for.
 struct command_line {
     std::string address;
@@ -63,6 +72,7 @@ std::chrono::nanoseconds to_duration(double seconds) {
 
 void add_modes(CLI::App& app, command_line& line) {
     app.require_subcommand(1);
+    app.set_version_flag("--version", compiler());
     app.add_option("--server", line.address, "address of the server, IPv4:PORT")->required();
     app.add_option("--pid", line.pid, "process of the server, whose CPU and memory are read")
         ->required();
