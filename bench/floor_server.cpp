@@ -12,6 +12,9 @@
 //
 // It tells an ACQUIRE from a heartbeat by its first byte, which is all the protocol it knows: an
 // ACQUIRE, however long, is answered with one ACQUIRED frame, anything else with one for each byte.
+//
+// With the argument `handover` it is the floor of another measurement: all connections stand in one
+// queue, and when the first closes the next is sent an ACQUIRED frame.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -28,28 +31,31 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <span>
+#include <string_view>
 
 #include "protocol/frames.hpp"
 
 namespace {
 
-using namespace monolock::protocol;  // NOLINT(google-build-using-namespace): a program of one file
+namespace protocol = monolock::protocol;
 
 constexpr std::size_t input_bytes_max = 4096;
 constexpr std::size_t events_max = 256;
 
-// Ready-made answers to a whole buffer of heartbeats.
-using answer_buffer = std::array<std::byte, input_bytes_max * acquired_bytes>;
+using byte_view = std::span<const std::byte>;
 
 [[noreturn]] void die(const char* what) {
     std::fprintf(stderr, "floor_server: %s: %s\n", what, std::strerror(errno));
     std::exit(1);
 }
 
-void check(int result, const char* what) {
+int check(int result, const char* what) {
     if (result < 0) {
         die(what);
     }
+    return result;
 }
 
 void raise_descriptor_limit() {
@@ -59,9 +65,10 @@ void raise_descriptor_limit() {
     check(::setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
 }
 
+// On a free port of the loopback, which it logs in the server's words.
 int listen_on_loopback() {
-    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    check(listener, "socket");
+    const int listener =
+        check(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), "socket");
     const int on = 1;
     check(::setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), "TCP_NODELAY");
 
@@ -78,6 +85,80 @@ int listen_on_loopback() {
     return listener;
 }
 
+// What arrived; nothing at the end of the stream and after an error.
+byte_view receive(int connection, std::span<std::byte> into) {
+    const auto received = ::recv(connection, into.data(), into.size(), 0);
+    return into.first(received > 0 ? static_cast<std::size_t>(received) : 0);
+}
+
+// A peer that does not read is none of the floor's business: a partial write is a failure.
+bool answer(int connection, byte_view bytes) {
+    return ::send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(bytes.size());
+}
+
+// An answer for each byte, and no state at all.
+class byte_answerer {
+public:
+    byte_answerer() {
+        const auto frame = protocol::encode_acquired(protocol::fencing_token{1});
+        for (std::size_t i = 0; i < frames_.size(); ++i) {
+            frames_[i] = frame[i % frame.size()];
+        }
+    }
+
+    void serve(int connection) {
+        const auto input = receive(connection, input_);
+        if (input.empty()) {
+            ::close(connection);
+            return;
+        }
+        const bool acquire =
+            input.front() == static_cast<std::byte>(protocol::client_message::acquire);
+        const auto frames = acquire ? 1 : input.size();
+        if (!answer(connection, byte_view{frames_}.first(frames * protocol::acquired_bytes))) {
+            ::close(connection);
+        }
+    }
+
+private:
+    std::array<std::byte, input_bytes_max> input_{};
+    std::array<std::byte, input_bytes_max * protocol::acquired_bytes> frames_{};
+};
+
+// One queue; the first of it is the owner.
+class handover_answerer {
+public:
+    void serve(int connection) {
+        if (receive(connection, input_).empty()) {
+            leave(connection);
+            return;
+        }
+        const bool first = queue_.empty();
+        queue_.push_back(connection);
+        answer(connection, first ? byte_view{acquired_} : byte_view{protocol::waiting_frame});
+    }
+
+private:
+    void leave(int connection) {
+        const bool owner = !queue_.empty() && queue_.front() == connection;
+        if (owner) {
+            queue_.pop_front();
+            if (!queue_.empty()) {
+                answer(queue_.front(), acquired_);
+            }
+        } else {
+            std::erase(queue_, connection);  // not while the measurement runs
+        }
+        ::close(connection);
+    }
+
+    std::array<std::byte, input_bytes_max> input_{};
+    std::array<std::byte, protocol::acquired_bytes> acquired_ =
+        protocol::encode_acquired(protocol::fencing_token{1});
+    std::deque<int> queue_;
+};
+
 void watch(int poller, int descriptor, std::uint32_t events) {
     epoll_event event{};
     event.events = events;
@@ -85,8 +166,8 @@ void watch(int poller, int descriptor, std::uint32_t events) {
     check(::epoll_ctl(poller, EPOLL_CTL_ADD, descriptor, &event), "epoll_ctl");
 }
 
-// Once for each readiness of the listener, which is level triggered: with a connection at a time,
-// accepting until EAGAIN would cost a system call for each of them.
+// Once for each readiness of the listener, which is level triggered: when connections come one at a
+// time, accepting until EAGAIN costs a system call for each of them.
 void accept_one(int poller, int listener) {
     const int connection = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (connection >= 0) {
@@ -96,34 +177,10 @@ void accept_one(int poller, int listener) {
     }
 }
 
-void serve(int connection, const answer_buffer& answers) {
-    std::array<std::byte, input_bytes_max> input;
-    const auto received = ::recv(connection, input.data(), input.size(), 0);
-    if (received <= 0) {
-        ::close(connection);
-        return;
-    }
-    const bool acquire = input[0] == static_cast<std::byte>(client_message::acquire);
-    const auto frames = acquire ? std::size_t{1} : static_cast<std::size_t>(received);
-    const auto wanted = frames * acquired_bytes;
-    // A peer that does not read is none of the floor's business; a partial write ends it.
-    if (::send(connection, answers.data(), wanted, MSG_NOSIGNAL) != static_cast<ssize_t>(wanted)) {
-        ::close(connection);
-    }
-}
-
-}  // namespace
-
-int main() {
-    raise_descriptor_limit();
-    static answer_buffer answers;
-    const auto frame = encode_acquired(fencing_token{1});
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-        answers[i] = frame[i % frame.size()];
-    }
-
-    const int poller = ::epoll_create1(EPOLL_CLOEXEC);
-    check(poller, "epoll_create1");
+template <class Answerer>
+[[noreturn]] void run() {
+    static Answerer answerer;
+    const int poller = check(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
     const int listener = listen_on_loopback();
     watch(poller, listener, EPOLLIN);
 
@@ -138,8 +195,18 @@ int main() {
             if (descriptor == listener) {
                 accept_one(poller, listener);
             } else {
-                serve(descriptor, answers);
+                answerer.serve(descriptor);
             }
         }
     }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    raise_descriptor_limit();
+    if (argc > 1 && std::string_view{argv[1]} == "handover") {
+        run<handover_answerer>();
+    }
+    run<byte_answerer>();
 }

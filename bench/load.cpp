@@ -10,9 +10,8 @@
 
 #include "load/modes.hpp"
 
+namespace monolock::bench {
 namespace {
-
-using namespace monolock::bench;  // NOLINT(google-build-using-namespace): a program's main file
 
 double microseconds(std::chrono::nanoseconds time) {
     return std::chrono::duration<double, std::micro>(time).count();
@@ -118,14 +117,15 @@ void run(const CLI::App& app, command_line& line) {
 }
 
 }  // namespace
+}  // namespace monolock::bench
 
 int main(int argc, char** argv) {
     CLI::App app{"Load generator for a monolock server or its floor"};
-    command_line line;
-    add_modes(app, line);
+    monolock::bench::command_line line;
+    monolock::bench::add_modes(app, line);
     CLI11_PARSE(app, argc, argv);
     try {
-        run(app, line);
+        monolock::bench::run(app, line);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "load: %s\n", error.what());
         return 1;

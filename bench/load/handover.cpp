@@ -30,17 +30,23 @@ timed_result run_handover(const target& to, const handover_options& options) {
     }
 
     timed_result result;
+    const auto hand_over = [&](std::size_t rounds) {
+        for (std::size_t i = 0; i < rounds; ++i) {
+            const auto closed = clock::now();
+            owner.reset();
+            wait_for_acquired(arrivals, queue.front().get());
+            result.latency.add(clock::now() - closed);
+            owner = std::move(queue.front());
+            queue.pop_front();
+            join_queue();
+        }
+    };
+    hand_over(options.waiters);
+    result.latency.clear();
+
     const auto cpu_before = to.process.settled_cpu_time();
     const auto started = clock::now();
-    for (std::size_t i = 0; i < options.rounds; ++i) {
-        const auto closed = clock::now();
-        owner.reset();
-        wait_for_acquired(arrivals, queue.front().get());
-        result.latency.add(clock::now() - closed);
-        owner = std::move(queue.front());
-        queue.pop_front();
-        join_queue();
-    }
+    hand_over(options.rounds);
     result.elapsed = clock::now() - started;
     result.server_cpu = to.process.settled_cpu_time() - cpu_before;
     return result;

@@ -53,10 +53,11 @@ struct connect_options {
 [[nodiscard]] timed_result run_connect(const target& to, const connect_options& options);
 
 // The owner closes, the next of `waiters` has its ACQUIRED; the one that left queues up again
-// before the next round. The latency runs from before the close to after the receive.
+// before the next round, and the first so many rounds do not count. The latency runs from before
+// the close to after the receive.
 struct handover_options {
     std::size_t waiters = 64;
-    std::size_t rounds = 2000;
+    std::size_t rounds = 5000;
 };
 [[nodiscard]] timed_result run_handover(const target& to, const handover_options& options);
 
