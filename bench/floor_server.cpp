@@ -30,7 +30,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <span>
 #include <string_view>
@@ -47,8 +46,8 @@ constexpr std::size_t events_max = 256;
 using byte_view = std::span<const std::byte>;
 
 [[noreturn]] void die(const char* what) {
-    std::fprintf(stderr, "floor_server: %s: %s\n", what, std::strerror(errno));
-    std::exit(1);
+    std::perror(what);
+    std::exit(1);  // NOLINT(concurrency-mt-unsafe): one thread
 }
 
 int check(int result, const char* what) {

@@ -20,7 +20,7 @@ inline constexpr std::uint32_t lease_ms = 3'600'000;
 // What every mode needs to know.
 struct target {
     endpoint server;
-    server_process process;
+    server_process process{0};
 };
 
 // What a timed mode found out.

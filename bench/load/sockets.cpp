@@ -9,7 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
+#include <system_error>
 
 #include "protocol/frames.hpp"
 
@@ -49,7 +49,7 @@ void bind_source(int fd, const endpoint& server, std::size_t serial) {
 }  // namespace
 
 void throw_errno(const std::string& what) {
-    throw measurement_error(what + ": " + std::strerror(errno));
+    throw measurement_error(what + ": " + std::generic_category().message(errno));
 }
 
 void unique_fd::reset(int fd) noexcept {
