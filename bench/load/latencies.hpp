@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <vector>
 
 namespace monolock::bench {
@@ -20,9 +22,10 @@ public:
         if (values_.empty()) {
             return std::chrono::nanoseconds{0};
         }
-        const auto last = values_.size() - 1;
-        const auto rank = static_cast<std::size_t>(share * static_cast<double>(values_.size()));
-        const auto at = values_.begin() + static_cast<std::ptrdiff_t>(std::min(rank, last));
+        const auto wanted = std::ceil(share * static_cast<double>(values_.size()));
+        const auto rank =
+            std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(wanted), 1, std::ssize(values_));
+        const auto at = values_.begin() + rank - 1;
         std::nth_element(values_.begin(), at, values_.end());
         return *at;
     }
