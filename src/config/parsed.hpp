@@ -19,7 +19,10 @@ struct diagnostic {
 template <class T>
 class [[nodiscard]] parsed {
 public:
+    // Implicit, both: a function returns what it found, or why it did not.
+    // NOLINTNEXTLINE(google-explicit-constructor)
     parsed(T value) : outcome_{std::in_place_index<0>, std::move(value)} {}
+    // NOLINTNEXTLINE(google-explicit-constructor)
     parsed(diagnostic why) : outcome_{std::in_place_index<1>, std::move(why)} {}
 
     [[nodiscard]] explicit operator bool() const noexcept { return outcome_.index() == 0; }
