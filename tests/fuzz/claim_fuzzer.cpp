@@ -105,8 +105,8 @@ private:
             return;
         }
         require(claim_.state() != claim_state::lost);
-        require(!model_.in_flight);  // one message at a time
-        if (unsent_ == 0) {          // a new message: an ACQUIRE first, then heartbeats only
+        require(!whole_frames_ || !model_.in_flight);  // one message at a time
+        if (unsent_ == 0) {  // a new message: an ACQUIRE first, then heartbeats only
             require(!model_.sent_at || bytes.size() == 1);
             require(!past_deadline());
             model_.sent_at = now_;
