@@ -38,8 +38,8 @@ struct client_options {
     std::function<int(const std::string& address, std::stop_token stop)> dialer;
 
     // Told of each stage that a claim enters (connecting, requesting, queued, held), in order; held
-    // before the acquire returns. Runs on the background thread: keep it short. What it throws is
-    // dropped.
+    // before the acquire returns. Runs on the background thread or on the caller's: keep it short.
+    // What it throws is dropped.
     std::function<void(std::string_view name, stage entered)> on_stage;
 };
 

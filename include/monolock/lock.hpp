@@ -74,11 +74,12 @@ public:
     [[nodiscard]] std::error_code loss() const noexcept;
 
     // Requested when the claim is lost: at confirmed_until() on silence (within 50 ms on a machine
-    // that schedules us), at once on an end of file, a reset, an ERROR or a protocol violation. Its
-    // callbacks run on the library's background thread, or inside lost() or release() of this
-    // handle if those notice first: keep them short, for heartbeats of the same client wait
-    // meanwhile. (As everywhere, a std::stop_callback that throws ends the program; on_loss may
-    // throw.) Not requested by a release. A token without state without a claim.
+    // that schedules us), at once on an end of file, a reset, an ERROR or a protocol violation, and
+    // before the library closes the connection. Its callbacks run on the library's background
+    // thread, or inside lost() or release() of this handle if those notice first: keep them short,
+    // for heartbeats of the same client wait meanwhile. (As everywhere, a std::stop_callback that
+    // throws ends the program; on_loss may throw.) Not requested by a release. A token without
+    // state without a claim.
     [[nodiscard]] std::stop_token loss_token() const noexcept;
 
     // Calls back once when the claim is lost, with loss(); at once if it is lost already. Replaces

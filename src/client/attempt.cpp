@@ -1,0 +1,483 @@
+#include "client/attempt.hpp"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "client/thread.hpp"
+
+namespace monolock::detail {
+
+namespace {
+
+constexpr std::size_t receive_bytes = 512;
+
+// Calls the application. What it throws is dropped: there is nobody here to hand it to.
+template <class Callback, class... Arguments>
+void call_out(const Callback& callback, const Arguments&... arguments) noexcept {
+    try {
+        callback(arguments...);
+    } catch (...) {
+    }
+}
+
+std::error_code prepare_dialed(int fd) noexcept {
+    const int status = ::fcntl(fd, F_GETFL);
+    if (status < 0 || ::fcntl(fd, F_SETFL, status | O_NONBLOCK) < 0 ||
+        ::fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
+        return {errno, std::system_category()};
+    }
+    const int on = 1;  // refused by what is not TCP, and not needed there
+    static_cast<void>(::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
+    return {};
+}
+
+struct dial_result {
+    descriptor connected;
+    failure why;
+};
+
+dial_result dial(const target& to, std::stop_token stop) noexcept {
+    dial_result result;
+    result.why.code = make_error_code(errc::dialer_failed);
+    try {
+        result.connected = descriptor{to.options.dialer(to.options.address, std::move(stop))};
+    } catch (const std::system_error& failed) {
+        result.why = {.code = failed.code(), .at = {}, .detail = "dialer", .admitted = false};
+    } catch (const std::exception& failed) {
+        result.why.detail = failed.what();
+    } catch (...) {
+    }
+    if (result.connected) {
+        const auto refused = prepare_dialed(result.connected.get());
+        if (refused) {
+            static_cast<void>(result.connected.release());  // not a descriptor, or not ours to use
+            result.why.detail = refused.message();
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+attempt::attempt(std::shared_ptr<reactor> loop, std::shared_ptr<const target> to,
+                 std::shared_ptr<resolver> names, claim_request request)
+    : loop_{std::move(loop)},
+      to_{std::move(to)},
+      names_{std::move(names)},
+      request_{std::move(request)},
+      dial_stop_{std::nostopstate},
+      claim_{request_.name, request_.lease} {}
+
+// ---- acquiring ----
+
+void attempt::start() {
+    loop_->add(shared_from_this());
+    enter(stage::connecting);
+    phase_end_ = clock_reading() + to_->options.connect_timeout;
+    if (to_->options.dialer) {
+        start_dialer();
+    } else if (to_->endpoints) {
+        connect_to(*to_->endpoints);
+    } else {
+        start_resolving();
+    }
+    plan();
+}
+
+void attempt::cancel(errc why) {
+    if (!taken_ && !outcome_) {
+        fail(make_error_code(why), {});
+    }
+}
+
+std::optional<failure> attempt::take_outcome(reactor::guard& held) {
+    changed_.wait(held, [this] { return (granted_ || outcome_) && !settling_ && !notices_.any(); });
+    if (!outcome_) {
+        look();  // the grant may have aged on its way to this thread
+        settle(held);
+    }
+    taken_ = true;
+    return outcome_;
+}
+
+void attempt::announce_held() const noexcept {
+    if (to_->options.on_stage) {
+        call_out(to_->options.on_stage, std::string_view{request_.name}, stage::held);
+    }
+}
+
+void attempt::enter(stage next) {
+    if (next > stage_) {
+        stage_ = next;
+        notices_.stages.push_back(next);
+    }
+}
+
+void attempt::start_resolving() {
+    phase_ = phase::resolving;
+    const bool asked =
+        names_->ask([weak = weak_from_this()](const resolution& found, reactor::guard& held) {
+            const auto self = weak.lock();
+            if (!self || self->phase_ != phase::resolving) {
+                return;
+            }
+            if (found.failed) {
+                self->fail(found.failed, found.detail);
+            } else {
+                self->connect_to(found.endpoints);
+            }
+            self->plan();
+            self->settle(held);
+        });
+    if (!asked) {
+        fail(make_error_code(errc::thread_unavailable), "for the resolver");
+    }
+}
+
+void attempt::start_dialer() {
+    phase_ = phase::dialing;
+    dial_stop_ = std::stop_source{};
+    const bool started =
+        start_detached_thread([weak = weak_from_this(), to = to_, stop = dial_stop_.get_token()] {
+            auto [connected, why] = dial(*to, stop);
+            const auto self = weak.lock();
+            if (self) {  // else `connected` closes
+                auto held = self->loop_->lock();
+                self->dialed(std::move(connected), std::move(why), held);
+            }
+        });
+    if (!started) {
+        fail(make_error_code(errc::thread_unavailable), "for the dialer");
+    }
+}
+
+void attempt::dialed(descriptor connected, failure why, reactor::guard& held) {
+    if (phase_ != phase::dialing) {
+        return;
+    }
+    if (connected) {
+        talk(std::move(connected));
+    } else {
+        fail(why.code, std::move(why.detail));
+    }
+    plan();
+    settle(held);
+}
+
+void attempt::connect_to(std::vector<endpoint> endpoints) {
+    phase_ = phase::connecting;
+    connector_.emplace(std::move(endpoints), to_->local, to_->options.connect_timeout);
+    advance(connector_->start(clock_reading()));
+}
+
+void attempt::advance(connector::status status) {
+    switch (status) {
+        case connector::status::failed:
+            fail(connector_->error(), to_->options.address);
+            break;
+        case connector::status::connected:
+            talk(connector_->take_socket());
+            break;
+        case connector::status::pending:
+            if (connector_->fd() >= 0) {
+                if (const auto refused = loop_->watch(*this, connector_->fd(), EPOLLOUT)) {
+                    fail(refused, "epoll");
+                }
+            }
+            break;
+    }
+}
+
+void attempt::talk(descriptor connected) {
+    phase_ = phase::talking;
+    connector_.reset();
+    socket_.store(connected.release());
+    enter(stage::requesting);
+    turn();
+}
+
+// ---- talking ----
+
+void attempt::turn() {
+    listen(clock_reading());
+    if (phase_ == phase::talking) {
+        send_what_is_due();
+        take_stock();
+    }
+}
+
+// Reads all that is in the socket, then judges with the reading taken before: in this order, so
+// that an answer which is already there counts (docs/protocol.md).
+void attempt::listen(claim_time now) {
+    receive_all(now);
+    claim_.judge(now);
+    take_stock();
+}
+
+void attempt::receive_all(claim_time now) {
+    std::array<std::byte, receive_bytes> buffer;
+    // Bounded by the protocol: bytes that answer nothing end the claim.
+    while (claim_.state() != claim_state::lost) {
+        const auto count = ::recv(socket_.load(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+        if (count > 0) {
+            claim_.receive(std::span{buffer}.first(static_cast<std::size_t>(count)), now);
+        } else if (count == 0) {
+            claim_.close();
+        } else if (errno == EAGAIN) {
+            return;
+        } else if (errno != EINTR) {
+            system_detail_ = std::system_category().message(errno);
+            claim_.close();
+        }
+    }
+}
+
+void attempt::send_what_is_due() {
+    output_blocked_ = false;
+    while (claim_.state() != claim_state::lost) {
+        // Read before the first byte goes to the kernel: the send time that ownership counts from.
+        const auto bytes = claim_.output(clock_reading());
+        if (bytes.empty()) {
+            return;
+        }
+        const auto count =
+            ::send(socket_.load(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (count >= 0) {
+            claim_.transmitted(static_cast<std::size_t>(count));
+        } else if (errno == EAGAIN) {
+            output_blocked_ = true;
+            return;
+        } else if (errno != EINTR) {
+            system_detail_ = std::system_category().message(errno);
+            receive_all(clock_reading());  // an ERROR may wait there
+            claim_.close();
+        }
+    }
+}
+
+// Turns what the claim has come to into outcomes.
+void attempt::take_stock() {
+    if (const auto until = claim_.confirmed_until()) {
+        confirmed_until_.store(until->time_since_epoch().count(), std::memory_order_release);
+    }
+    switch (claim_.state()) {
+        case claim_state::requesting:
+            break;
+        case claim_state::waiting:
+            enter(stage::queued);
+            if (!request_.queue) {
+                fail(make_error_code(errc::busy), {});
+            }
+            break;
+        case claim_state::held:
+            if (!granted_) {
+                granted_ = true;
+                token_ = claim_.token()->value;
+            }
+            break;
+        case claim_state::lost:
+            lose();
+            break;
+    }
+}
+
+// Asks the reactor for the next turn.
+void attempt::plan() {
+    std::optional<claim_time> when;
+    switch (phase_) {
+        case phase::idle:
+        case phase::over:
+            return;
+        case phase::resolving:
+        case phase::dialing:
+            when = phase_end_;
+            break;
+        case phase::connecting:
+            when = connector_->wakeup();
+            break;
+        case phase::talking: {
+            when = claim_.next_wakeup();
+            const std::uint32_t interest = output_blocked_ ? EPOLLIN | EPOLLOUT : EPOLLIN;
+            if (const auto refused = loop_->watch(*this, socket_.load(), interest)) {
+                fail(refused, "epoll");
+                return;
+            }
+            break;
+        }
+    }
+    if (!granted_ && request_.give_up) {
+        when = when ? std::min(*when, *request_.give_up) : request_.give_up;
+    }
+    loop_->schedule(*this, when);
+}
+
+void attempt::on_ready() {
+    if (phase_ == phase::connecting) {
+        loop_->unwatch(*this);  // before the connector may close the socket
+        advance(connector_->proceed(clock_reading()));
+    } else if (phase_ == phase::talking) {
+        turn();
+    }
+    plan();
+}
+
+void attempt::on_time() {
+    const claim_time now = clock_reading();
+    if (!granted_ && request_.give_up && now >= *request_.give_up) {
+        cancel(errc::wait_expired);
+        return;
+    }
+    if ((phase_ == phase::resolving || phase_ == phase::dialing) && now >= phase_end_) {
+        fail(make_error_code(errc::connect_timeout), to_->options.address);
+        return;
+    }
+    on_ready();
+}
+
+// ---- ending ----
+
+// Ends an attempt that has come to nothing; the claim, if there is one yet, goes with it.
+void attempt::fail(std::error_code code, std::string detail) {
+    if (phase_ == phase::over) {
+        return;
+    }
+    notices_.stop_dialer = phase_ == phase::dialing;
+    outcome_ = failure{
+        .code = code, .at = stage_, .detail = std::move(detail), .admitted = claim_.admitted()};
+    leave_reactor();
+    close_socket();
+}
+
+void attempt::lose() {
+    if (phase_ == phase::over) {
+        return;
+    }
+    const claim_loss& why = claim_.loss();
+    if (why.during != claim_state::requesting && stage_ < stage::queued && !granted_) {
+        enter(stage::queued);  // told WAITING and dropped in one segment
+    }
+    failure result = to_failure(why, taken_ ? stage::held : stage_, claim_.admitted());
+    if (result.detail.empty() && why.kind == loss_kind::connection_closed) {
+        result.detail = system_detail_;
+    }
+    leave_reactor();
+    if (!taken_) {
+        outcome_ = std::move(result);
+        close_socket();
+        return;
+    }
+    // The socket stays open until the work has been told: settle() closes it then.
+    loss_ = std::move(result);
+    notices_.loss = true;
+    lost_.store(true, std::memory_order_release);
+}
+
+void attempt::leave_reactor() noexcept {
+    phase_ = phase::over;
+    loop_->remove(*this);  // before its socket closes
+    connector_.reset();
+}
+
+void attempt::close_socket() noexcept {
+    // The number is forgotten before it is closed: a child forked in between must not close what
+    // may have become another file.
+    if (const int fd = socket_.exchange(-1); fd >= 0) {
+        ::shutdown(fd, SHUT_RDWR);  // a forked child may hold a copy
+        ::close(fd);
+    }
+}
+
+void attempt::abandon_in_child() noexcept {
+    if (const int fd = socket_.exchange(-1); fd >= 0) {
+        ::close(fd);  // without shutdown: the connection is the parent's
+    }
+}
+
+// ---- holding ----
+
+void attempt::look() {
+    if (phase_ == phase::talking) {
+        listen(clock_reading());
+        plan();
+    }
+}
+
+std::optional<failure> attempt::release(reactor::guard& held) {
+    look();
+    if (phase_ != phase::over) {
+        notices_.stop_dialer = phase_ == phase::dialing;
+        leave_reactor();
+    }
+    settle(held);
+    changed_.wait(held, [this] {
+        return !on_loss_runs_in_ || *on_loss_runs_in_ == std::this_thread::get_id();
+    });
+    close_socket();
+    return loss_;
+}
+
+void attempt::swap_on_loss(loss_callback& callback) {
+    on_loss_.swap(callback);
+    notices_.loss = notices_.loss || (loss_ && on_loss_);
+}
+
+// ---- telling the application ----
+
+void attempt::settle(reactor::guard& held) {
+    if (settling_) {
+        return;  // whoever is at it goes on until there is nothing to tell
+    }
+    settling_ = true;
+    while (notices_.any()) {
+        tell(std::exchange(notices_, {}), held);
+    }
+    settling_ = false;
+    if (phase_ == phase::over && loss_) {
+        close_socket();
+    }
+    changed_.notify_all();
+}
+
+void attempt::tell(notices what, reactor::guard& held) {
+    held.unlock();
+    if (to_->options.on_stage) {
+        for (const stage entered : what.stages) {
+            call_out(to_->options.on_stage, std::string_view{request_.name}, entered);
+        }
+    }
+    if (what.stop_dialer) {
+        dial_stop_.request_stop();
+    }
+    if (what.loss) {
+        stop_.request_stop();
+    }
+    held.lock();
+    if (what.loss) {
+        call_on_loss(held);
+    }
+}
+
+void attempt::call_on_loss(reactor::guard& held) {
+    auto callback = std::exchange(on_loss_, nullptr);
+    if (!callback) {
+        return;
+    }
+    const std::error_code why = loss_->code;
+    on_loss_runs_in_ = std::this_thread::get_id();
+    held.unlock();
+    call_out(callback, why);
+    callback = nullptr;  // what it captured ends outside the mutex too
+    held.lock();
+    on_loss_runs_in_.reset();
+    changed_.notify_all();
+}
+
+}  // namespace monolock::detail

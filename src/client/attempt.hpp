@@ -1,0 +1,156 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "client/claim.hpp"
+#include "client/connector.hpp"
+#include "client/failure.hpp"
+#include "client/reactor.hpp"
+#include "client/target.hpp"
+
+namespace monolock::detail {
+
+// What one call asks for. The name and the lease are valid.
+struct claim_request {
+    std::string name;
+    std::chrono::milliseconds lease{};
+    bool queue = true;                  // false: give up when told WAITING
+    std::optional<claim_time> give_up;  // absent: wait for ever
+};
+
+// One attempt on one lock over one connection, from resolving the name to the end of the claim: the
+// shell around `claim`. It does what the claim says and decides nothing about ownership itself.
+//
+//     resolving | dialing ─► connecting ─► talking ─► over
+//
+// Until the outcome is taken (take_outcome) a failure is the outcome; afterwards it is a loss.
+// Everything is guarded by the reactor's mutex but what is marked atomic. The application is called
+// only from settle(), with the mutex released.
+class attempt final : public reactor::member, public std::enable_shared_from_this<attempt> {
+public:
+    using loss_callback = std::function<void(std::error_code)>;
+
+    attempt(std::shared_ptr<reactor> loop, std::shared_ptr<const target> to,
+            std::shared_ptr<resolver> names, claim_request request);
+
+    // --- acquiring; with the mutex held ---
+
+    void start();
+    // Ends an attempt that has no outcome yet; later it does nothing.
+    void cancel(errc why);
+    // Blocks until there is an outcome and judges a grant once more with a fresh reading: nothing
+    // if the lock is granted, and from then on the claim is the caller's. Before it, settle() must
+    // have been called after start() and cancel().
+    [[nodiscard]] std::optional<failure> take_outcome(reactor::guard& held);
+
+    // --- holding; with the mutex held ---
+
+    // Reads what has come and judges the claim, now.
+    void look();
+    [[nodiscard]] const std::optional<failure>& loss() const noexcept { return loss_; }
+    // Judges once more and ends the claim: the loss, or nothing if it was held to the last. Waits
+    // for an on_loss callback that another thread is running.
+    [[nodiscard]] std::optional<failure> release(reactor::guard& held);
+    // Gives the old callback back, so that what it captured ends outside the mutex. Settle
+    // afterwards.
+    void swap_on_loss(loss_callback& callback);
+
+    // --- any thread, no mutex ---
+
+    // Tells the application that the lock is held, on the calling thread.
+    void announce_held() const noexcept;
+
+    [[nodiscard]] claim_time confirmed_until() const noexcept {
+        return claim_time{claim_clock::duration{confirmed_until_.load(std::memory_order_acquire)}};
+    }
+    [[nodiscard]] bool is_lost() const noexcept { return lost_.load(std::memory_order_acquire); }
+    [[nodiscard]] std::uint64_t token() const noexcept { return token_; }
+    [[nodiscard]] int native_handle() const noexcept { return socket_.load(); }
+    [[nodiscard]] std::stop_source& stop() noexcept { return stop_; }
+    [[nodiscard]] const std::shared_ptr<reactor>& loop() const noexcept { return loop_; }
+    // In a forked child, where nothing here may be locked: closes the child's copy.
+    void abandon_in_child() noexcept;
+
+    // --- reactor::member ---
+
+    void on_ready() override;
+    void on_time() override;
+    void settle(reactor::guard& held) override;
+
+private:
+    enum class phase { idle, resolving, dialing, connecting, talking, over };
+
+    // What the application is still to be told.
+    struct notices {
+        std::vector<stage> stages;
+        bool stop_dialer = false;
+        bool loss = false;
+        [[nodiscard]] bool any() const noexcept { return !stages.empty() || stop_dialer || loss; }
+    };
+
+    void enter(stage next);
+    void start_resolving();
+    void start_dialer();
+    void dialed(descriptor connected, failure why, reactor::guard& held);
+    void connect_to(std::vector<endpoint> endpoints);
+    void advance(connector::status status);
+    void talk(descriptor connected);
+
+    void turn();
+    void listen(claim_time now);
+    void receive_all(claim_time now);
+    void send_what_is_due();
+    void take_stock();
+    void plan();
+
+    void fail(std::error_code code, std::string detail);
+    void lose();
+    void leave_reactor() noexcept;
+    void close_socket() noexcept;
+    void tell(notices what, reactor::guard& held);
+    void call_on_loss(reactor::guard& held);
+
+    const std::shared_ptr<reactor> loop_;
+    const std::shared_ptr<const target> to_;
+    const std::shared_ptr<resolver> names_;
+    const claim_request request_;
+
+    phase phase_ = phase::idle;
+    stage stage_ = stage::preparing;
+    claim_time phase_end_;  // of resolving and dialing
+    std::optional<connector> connector_;
+    std::stop_source dial_stop_;
+    claim claim_;
+    bool output_blocked_ = false;
+    std::string system_detail_;  // the system's word on a connection that broke
+
+    bool granted_ = false;
+    bool taken_ = false;  // by take_outcome
+    std::optional<failure> outcome_;
+    std::optional<failure> loss_;
+
+    notices notices_;
+    bool settling_ = false;
+    std::condition_variable changed_;
+    loss_callback on_loss_;
+    std::optional<std::thread::id> on_loss_runs_in_;
+
+    std::stop_source stop_;
+    std::uint64_t token_ = 0;  // set before the outcome is taken
+    std::atomic<int> socket_{-1};
+    std::atomic<std::int64_t> confirmed_until_{0};
+    std::atomic<bool> lost_{false};
+};
+
+}  // namespace monolock::detail

@@ -1,0 +1,74 @@
+#include "client/target.hpp"
+
+#include <utility>
+
+#include "client/thread.hpp"
+
+namespace monolock::detail {
+
+namespace {
+
+[[noreturn]] void refuse(errc code, const std::string& detail) {
+    throw error{make_error_code(code), stage::preparing, detail};
+}
+
+config::address checked_address(const std::string& text) {
+    auto where = config::parse_address(text);
+    if (!where) {
+        refuse(errc::invalid_address, where.error().text);
+    }
+    const auto* const tcp = std::get_if<config::tcp_address>(&*where);
+    if (tcp != nullptr && tcp->port == 0) {
+        refuse(errc::invalid_address, "a client needs the server's port, not 0");
+    }
+    return *std::move(where);
+}
+
+}  // namespace
+
+target::target(client_options given)
+    : options{std::move(given)}, where{checked_address(options.address)} {
+    if (options.connect_timeout <= std::chrono::milliseconds{0}) {
+        refuse(errc::invalid_options, "connect_timeout must be positive");
+    }
+    endpoints = numeric_endpoints(where);
+    if (options.local_address.empty()) {
+        return;
+    }
+    if (options.dialer || std::holds_alternative<config::unix_address>(where)) {
+        refuse(errc::invalid_options, "local_address goes with a TCP address and without a dialer");
+    }
+    local = parse_local_endpoint(options.local_address);
+    if (!local) {
+        refuse(errc::invalid_address, "local_address is not a numeric address");
+    }
+}
+
+resolver::resolver(std::weak_ptr<reactor> loop, config::tcp_address where)
+    : loop_{std::move(loop)}, where_{std::move(where)} {}
+
+bool resolver::ask(callback then) {
+    if (!asking_) {
+        asking_ = start_detached_thread(
+            [self = shared_from_this()] { self->answer(resolve(self->where_)); });
+        if (!asking_) {
+            return false;
+        }
+    }
+    waiting_.push_back(std::move(then));
+    return true;
+}
+
+void resolver::answer(const resolution& found) {
+    const auto loop = loop_.lock();
+    if (!loop) {
+        return;  // the client is gone, and nobody waits
+    }
+    auto held = loop->lock();
+    asking_ = false;
+    for (const callback& then : std::exchange(waiting_, {})) {
+        then(found, held);
+    }
+}
+
+}  // namespace monolock::detail
