@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 namespace monolock::server {
@@ -19,17 +20,17 @@ constexpr std::chrono::milliseconds retry_after{100};
 
 }  // namespace
 
-acceptor::acceptor(loop& on, posix::descriptor listening, descriptor_budget& budget, logger& log,
+acceptor::acceptor(loop& on, posix::descriptor listening, surroundings& around, logger& log,
                    handler on_connection)
     : listening_{on.get_executor(), listening.release()},
       retry_{on.get_executor()},
-      budget_{&budget},
+      around_{&around},
       log_{&log},
       on_connection_{std::move(on_connection)} {}
 
 void acceptor::stop() {
     retry_.cancel();
-    while (accept_one() == outcome::accepted) {
+    while (accept_one() == outcome::go_on) {
     }
     boost::system::error_code ignored;
     listening_.close(ignored);
@@ -47,12 +48,12 @@ void acceptor::await() {
 void acceptor::turn() {
     for (int taken = 0; taken < batch_max; ++taken) {
         switch (accept_one()) {
-            case outcome::accepted:
+            case outcome::go_on:
                 break;
             case outcome::nothing_waits:
                 await();
                 return;
-            case outcome::exhausted:
+            case outcome::try_later:
                 pause();
                 return;
         }
@@ -70,44 +71,53 @@ void acceptor::pause() {
 }
 
 acceptor::outcome acceptor::accept_one() {
-    descriptor_budget::slot slot = budget_->take();
+    descriptor_budget::slot slot = around_->budget.take();
     if (!slot) {
-        return out_of_descriptors("all connections that the descriptor limit allows are taken");
+        ++around_->errors;
+        return try_later("all connections that the descriptor limit allows are taken");
     }
     sockaddr_storage from{};
     socklen_t size = sizeof from;
     posix::descriptor accepted{::accept4(listening_.native_handle(),
                                          reinterpret_cast<sockaddr*>(&from), &size,
                                          SOCK_NONBLOCK | SOCK_CLOEXEC)};
-    if (accepted) {
-        const peer_address peer = peer_address::of(accepted.get(), from);
-        on_connection_({.descriptor = std::move(accepted), .slot = std::move(slot)}, peer);
-        return outcome::accepted;
+    if (!accepted) {
+        return outcome_of_error(errno);
     }
-    switch (errno) {
-        case EAGAIN:
-            return outcome::nothing_waits;
-        case EMFILE:
-            return out_of_descriptors("the process has no free descriptor");
-        case ENFILE:
-            return out_of_descriptors("the system has no free descriptor");
-        case ENOBUFS:
-        case ENOMEM:
-            return out_of_descriptors("the system has no memory for a socket");
+    const peer_address peer = peer_address::of(accepted.get(), from);
+    on_connection_({.descriptor = std::move(accepted), .slot = std::move(slot)}, peer);
+    return outcome::go_on;
+}
+
+acceptor::outcome acceptor::outcome_of_error(int error) {
+    if (error == EAGAIN) {
+        return outcome::nothing_waits;
+    }
+    ++around_->errors;
+    switch (error) {
+        // About the one connection that was in line, network errors that Linux passes on included.
+        case ECONNABORTED:
+        case EPROTO:
+        case EINTR:
+        case EPERM:
+        case ENETDOWN:
+        case ENETUNREACH:
+        case ENOPROTOOPT:
+        case EHOSTDOWN:
+        case EHOSTUNREACH:
+        case ENONET:
+        case EOPNOTSUPP:
+            return outcome::go_on;
         default:
-            // ECONNABORTED, EPROTO and the network errors that Linux passes on are about the one
-            // connection that was in line; EINTR is about nothing.
-            ++errors_;
-            return outcome::accepted;
+            return try_later(std::generic_category().message(error));
     }
 }
 
-acceptor::outcome acceptor::out_of_descriptors(const char* why) {
-    ++errors_;
-    log_->write_seldom(
-        telemetry::log_level::warn, "new connections have to wait",
-        {{.key = "reason", .value = why}, {.key = "accept_errors", .value = errors_}});
-    return outcome::exhausted;
+acceptor::outcome acceptor::try_later(std::string_view why) {
+    log_->write_seldom(around_->trouble, telemetry::log_level::warn, "new connections have to wait",
+                       {{.key = "reason", .value = why},
+                        {.key = "accept_errors", .value = around_->errors.load()}});
+    return outcome::try_later;
 }
 
 }  // namespace monolock::server

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 
 #include "posix/descriptor.hpp"
 #include "server/connection_socket.hpp"
@@ -19,9 +21,16 @@ class acceptor {
 public:
     using handler = std::function<void(loose_connection, const peer_address&)>;
 
-    // `listening` is a non-blocking listening socket. The budget, the log and whatever the handler
-    // uses must outlive the acceptor.
-    acceptor(loop& on, posix::descriptor listening, descriptor_budget& budget, logger& log,
+    // What the acceptors of all shards share.
+    struct surroundings {
+        descriptor_budget budget;
+        log_gate trouble;                      // one line for all of them together
+        std::atomic<std::uint64_t> errors{0};  // accepts that failed, for whatever reason
+    };
+
+    // `listening` is a non-blocking listening socket. The surroundings, the log and whatever the
+    // handler uses must outlive the acceptor.
+    acceptor(loop& on, posix::descriptor listening, surroundings& around, logger& log,
              handler on_connection);
 
     void start() { await(); }
@@ -31,20 +40,20 @@ public:
 
 private:
     // What an attempt says about the next one.
-    enum class outcome { accepted, nothing_waits, exhausted };
+    enum class outcome { go_on, nothing_waits, try_later };
 
     void await();
     void turn();
     void pause();
     [[nodiscard]] outcome accept_one();
-    [[nodiscard]] outcome out_of_descriptors(const char* why);
+    [[nodiscard]] outcome outcome_of_error(int error);
+    [[nodiscard]] outcome try_later(std::string_view why);
 
     watched_descriptor listening_;
     loop_timer retry_;
-    descriptor_budget* budget_;
+    surroundings* around_;
     logger* log_;
     handler on_connection_;
-    std::uint64_t errors_ = 0;
 };
 
 }  // namespace monolock::server

@@ -1,6 +1,5 @@
 #include "server/foreign_protocol.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace monolock::server {
@@ -9,36 +8,46 @@ namespace {
 
 struct signature {
     std::string_view start;
-    std::string_view hint;
+    foreign_protocol what;
 };
 
-constexpr std::string_view http = "an HTTP request came to the lock port";
-
 constexpr std::array<signature, 10> signatures{{
-    {"GET ", http},
-    {"PUT ", http},
-    {"HEAD ", http},
-    {"POST ", http},
-    {"DELETE ", http},
-    {"OPTIONS ", http},
-    {"PRI * HTTP/2", http},
-    {"\x16\x03", "a TLS ClientHello came to the lock port, which does not speak TLS"},
-    {"PROXY ", "a PROXY protocol header came to the lock port, which does not take one"},
-    {"\r\n\r\n", "a PROXY protocol header came to the lock port, which does not take one"},
+    {.start = "GET ", .what = foreign_protocol::http},
+    {.start = "PUT ", .what = foreign_protocol::http},
+    {.start = "HEAD ", .what = foreign_protocol::http},
+    {.start = "POST ", .what = foreign_protocol::http},
+    {.start = "DELETE ", .what = foreign_protocol::http},
+    {.start = "OPTIONS ", .what = foreign_protocol::http},
+    {.start = "PRI * HTTP/2", .what = foreign_protocol::http},
+    {.start = "\x16\x03", .what = foreign_protocol::tls},
+    {.start = "PROXY ", .what = foreign_protocol::proxy_header},
+    {.start = "\r\n\r\n", .what = foreign_protocol::proxy_header},
 }};
 
 }  // namespace
 
-std::optional<std::string_view> foreign_protocol_hint(
+std::optional<foreign_protocol> guess_foreign_protocol(
     std::span<const std::byte> first_bytes) noexcept {
     const std::string_view text{reinterpret_cast<const char*>(first_bytes.data()),
                                 first_bytes.size()};
-    const auto* const found = std::ranges::find_if(
-        signatures, [&](const signature& known) { return text.starts_with(known.start); });
-    if (found == signatures.end()) {
-        return std::nullopt;
+    for (const signature& known : signatures) {
+        if (text.starts_with(known.start)) {
+            return known.what;
+        }
     }
-    return found->hint;
+    return std::nullopt;
+}
+
+std::string_view hint(foreign_protocol what) noexcept {
+    switch (what) {
+        case foreign_protocol::http:
+            return "an HTTP request came to the lock port";
+        case foreign_protocol::tls:
+            return "a TLS ClientHello came to the lock port, which speaks plain TCP";
+        case foreign_protocol::proxy_header:
+            return "a PROXY protocol header came to the lock port, which takes none";
+    }
+    return "?";
 }
 
 }  // namespace monolock::server

@@ -7,9 +7,16 @@
 
 namespace monolock::server {
 
-// Guesses from the first bytes of a connection what its sender took this port for, as a sentence
-// for the log; nothing if they look like no protocol that people send here by mistake.
-[[nodiscard]] std::optional<std::string_view> foreign_protocol_hint(
+// What people send to the lock port by mistake.
+enum class foreign_protocol { http, tls, proxy_header };
+inline constexpr std::size_t foreign_protocol_count = 3;
+
+// Guesses from the first bytes of a connection what its sender took this port for; nothing if they
+// look like none of these.
+[[nodiscard]] std::optional<foreign_protocol> guess_foreign_protocol(
     std::span<const std::byte> first_bytes) noexcept;
+
+// A sentence for the log.
+[[nodiscard]] std::string_view hint(foreign_protocol what) noexcept;
 
 }  // namespace monolock::server

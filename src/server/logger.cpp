@@ -18,6 +18,17 @@ constexpr std::chrono::seconds drain_time_max{1};
 
 }  // namespace
 
+std::optional<std::uint64_t> log_gate::pass(std::chrono::steady_clock::time_point now) noexcept {
+    const auto ticks = now.time_since_epoch().count();
+    const auto after = std::chrono::steady_clock::duration{seldom_interval}.count();
+    auto due = next_.load();
+    if (ticks < due || !next_.compare_exchange_strong(due, ticks + after)) {
+        ++suppressed_;
+        return std::nullopt;
+    }
+    return suppressed_.exchange(0);
+}
+
 logger::logger(telemetry::log_level least, telemetry::log_format format)
     : least_{least},
       format_{format},
@@ -51,23 +62,18 @@ void logger::write(telemetry::log_level level, std::string_view message,
     }
 }
 
-void logger::write_seldom(telemetry::log_level level, std::string_view message,
+void logger::write_seldom(log_gate& gate, telemetry::log_level level, std::string_view message,
                           std::initializer_list<telemetry::log_field> fields) {
     if (!writes(level)) {
         return;
     }
-    const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
-    std::int64_t due = next_seldom_.load();
-    const std::int64_t next = now + std::chrono::steady_clock::duration{seldom_interval}.count();
-    if (now < due || !next_seldom_.compare_exchange_strong(due, next)) {
-        ++suppressed_;
-        return;
+    if (const auto suppressed = gate.pass(std::chrono::steady_clock::now())) {
+        std::vector<telemetry::log_field> all{fields};
+        if (*suppressed > 0) {
+            all.push_back({.key = "suppressed", .value = *suppressed});
+        }
+        submit({.level = level, .message = message, .fields = all});
     }
-    std::vector<telemetry::log_field> all{fields};
-    if (const std::uint64_t suppressed = suppressed_.exchange(0); suppressed > 0) {
-        all.push_back({.key = "suppressed", .value = suppressed});
-    }
-    submit({.level = level, .message = message, .fields = all});
 }
 
 void logger::submit(const telemetry::log_record& record) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "telemetry/log_record.hpp"
@@ -17,6 +18,18 @@ class thread_pool;
 }  // namespace spdlog
 
 namespace monolock::server {
+
+// One kind of line that is written seldom. Any thread.
+class log_gate {
+public:
+    // Whether a line is due at `now`; if so, how many were suppressed since the last one.
+    [[nodiscard]] std::optional<std::uint64_t> pass(
+        std::chrono::steady_clock::time_point now) noexcept;
+
+private:
+    std::atomic<std::chrono::steady_clock::rep> next_{0};
+    std::atomic<std::uint64_t> suppressed_{0};
+};
 
 // The diagnostic log, on standard error. Any thread. A line is formatted where it is written and
 // handed to a thread of the log's own; if standard error does not keep up, the oldest lines are
@@ -35,9 +48,9 @@ public:
     void write(telemetry::log_level level, std::string_view message,
                std::initializer_list<telemetry::log_field> fields = {});
 
-    // For what outsiders can cause as often as they like: all such calls together write at most one
-    // line in five seconds, which says how many it stands for.
-    void write_seldom(telemetry::log_level level, std::string_view message,
+    // For what outsiders can cause as often as they like: all calls with one gate together write at
+    // most one line in five seconds, which says how many it stands for.
+    void write_seldom(log_gate& gate, telemetry::log_level level, std::string_view message,
                       std::initializer_list<telemetry::log_field> fields = {});
 
 private:
@@ -47,8 +60,6 @@ private:
     telemetry::log_format format_;
     std::shared_ptr<spdlog::details::thread_pool> writer_;
     std::shared_ptr<spdlog::logger> out_;
-    std::atomic<std::int64_t> next_seldom_{0};  // steady clock, in its ticks
-    std::atomic<std::uint64_t> suppressed_{0};
 };
 
 }  // namespace monolock::server

@@ -71,7 +71,8 @@ server::server(const config::server_config& configuration)
       log_{configuration.log_level, configuration.log_format},
       listener_{configuration.listen},
       around_{.tokens = {},
-              .budget = {},
+              .accepting = {},
+              .hints = {},
               .last_session_id = 0,
               .hasher = make_hasher(),
               .io_timeout = configuration.io_timeout,
@@ -79,8 +80,8 @@ server::server(const config::server_config& configuration)
               .shards = {}} {
     const std::uint64_t descriptors = raise_descriptor_limit();
     open_shards();
-    around_.budget.open(descriptors);
-    if (around_.budget.connections_max() < 1) {
+    around_.accepting.budget.open(descriptors);
+    if (around_.accepting.budget.connections_max() < 1) {
         throw std::runtime_error{"the descriptor limit of " + std::to_string(descriptors) +
                                  " leaves none for connections"};
     }
@@ -113,11 +114,12 @@ void server::run() {
         each->start();
     }
     for (const listening_socket& socket : listener_.sockets()) {
-        log_.write(log_level::info, "listening",
-                   {{.key = "address", .value = socket.address},
-                    {.key = "version", .value = MONOLOCK_VERSION},
-                    {.key = "threads", .value = std::uint64_t{around_.shards.size()}},
-                    {.key = "connections_max", .value = around_.budget.connections_max()}});
+        log_.write(
+            log_level::info, "listening",
+            {{.key = "address", .value = socket.address},
+             {.key = "version", .value = MONOLOCK_VERSION},
+             {.key = "threads", .value = std::uint64_t{around_.shards.size()}},
+             {.key = "connections_max", .value = around_.accepting.budget.connections_max()}});
     }
     loop_.run();
     log_.write(log_level::info, "stopped");

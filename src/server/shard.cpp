@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/assert.hpp"
-#include "server/foreign_protocol.hpp"
 
 namespace monolock::server {
 
@@ -41,7 +40,7 @@ shard::~shard() {
 
 void shard::add_listening(posix::descriptor listening) {
     acceptors_.push_back(
-        std::make_unique<acceptor>(loop_, std::move(listening), around_->budget, *around_->log,
+        std::make_unique<acceptor>(loop_, std::move(listening), around_->accepting, *around_->log,
                                    [this](loose_connection connection, const peer_address& peer) {
                                        on_connection(std::move(connection), peer);
                                    }));
@@ -105,16 +104,7 @@ void shard::on_refused(connection_socket&& socket, const peer_address& peer,
                        const protocol::malformed& refusal, std::span<const std::byte> seen) {
     static_cast<void>(socket.send(protocol::encode_error(refusal.code, refusal.reason).bytes()));
     on_linger(std::move(socket));
-    if (const auto hint = foreign_protocol_hint(seen)) {
-        around_->log->write_seldom(telemetry::log_level::info, *hint,
-                                   {{.key = "remote_addr", .value = peer.to_string()}});
-    }
-    if (around_->log->writes(telemetry::log_level::debug)) {
-        const std::string from = peer.to_string();
-        around_->log->write(
-            telemetry::log_level::debug, "claim refused",
-            {{.key = "remote_addr", .value = from}, {.key = "reason", .value = refusal.reason}});
-    }
+    log_refused(peer, refusal, seen);
 }
 
 void shard::on_readable(socket_session& who) {
@@ -228,6 +218,22 @@ void shard::on_fact(const core::fact& what) {
                              {.key = "token", .value = grant->token.value}});
     } else if (const auto* const end = std::get_if<core::ended>(&what)) {
         log_ended(*end);
+    }
+}
+
+void shard::log_refused(const peer_address& peer, const protocol::malformed& refusal,
+                        std::span<const std::byte> seen) {
+    if (const auto foreign = guess_foreign_protocol(seen)) {
+        const std::string from = peer.to_string();
+        around_->log->write_seldom(around_->hints[static_cast<std::size_t>(*foreign)],
+                                   telemetry::log_level::info, hint(*foreign),
+                                   {{.key = "remote_addr", .value = from}});
+    }
+    if (around_->log->writes(telemetry::log_level::debug)) {
+        const std::string from = peer.to_string();
+        around_->log->write(
+            telemetry::log_level::debug, "claim refused",
+            {{.key = "remote_addr", .value = from}, {.key = "reason", .value = refusal.reason}});
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <functional>
@@ -12,6 +13,7 @@
 #include "core/session_engine.hpp"
 #include "server/acceptor.hpp"
 #include "server/claim_arrival.hpp"
+#include "server/foreign_protocol.hpp"
 #include "server/handshake.hpp"
 #include "server/lingering_close.hpp"
 #include "server/logger.hpp"
@@ -26,7 +28,8 @@ class shard;
 // What all shards of a process share. It outlives them; what changes in it is atomic.
 struct shard_surroundings {
     token_counter tokens;
-    descriptor_budget budget;
+    acceptor::surroundings accepting;
+    std::array<log_gate, foreign_protocol_count> hints;
     std::atomic<std::uint64_t> last_session_id{0};
     core::name_hasher hasher;
     core::nanoseconds io_timeout;
@@ -95,6 +98,8 @@ private:
     void judge();
     void close_sessions();
     void report_if_drained();
+    void log_refused(const peer_address& peer, const protocol::malformed& refusal,
+                     std::span<const std::byte> seen);
     void log_ended(const core::ended& what);
 
     shard_surroundings* around_;
