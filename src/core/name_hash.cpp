@@ -20,7 +20,8 @@ name_hash name_hasher::operator()(std::string_view name) const noexcept {
 }
 
 std::size_t shard_of(name_hash hash, std::size_t shards) noexcept {
-    return static_cast<std::size_t>((hash.value >> 32U) * shards >> 32U);
+    constexpr std::uint64_t low_half = 0xFFFFFFFF;
+    return static_cast<std::size_t>((hash.value & low_half) * shards >> 32U);
 }
 
 }  // namespace monolock::core

@@ -28,8 +28,9 @@ private:
     key key_;
 };
 
-// Which of `shards` shards owns the name; shards is at least 1. Uses the high bits, the table uses
-// the low ones.
+// Which of `shards` shards owns the name; shards is at least 1. Reads the low half of the hash from
+// its top, because the table places a name by the highest bits and tells its neighbours apart by
+// the lowest eight: names of one shard still spread over all of its table.
 [[nodiscard]] std::size_t shard_of(name_hash hash, std::size_t shards) noexcept;
 
 }  // namespace monolock::core

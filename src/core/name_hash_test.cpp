@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,20 @@ TEST(shard_of, spreads_names_evenly_over_any_number_of_shards) {
         for (const int count : names_of) {
             EXPECT_NEAR(count, even, even / 3) << shards << " shards";
         }
+    }
+}
+
+// A table of boost::unordered places an element by the high bits of its hash. If the shard were
+// chosen by the same bits, all names of a shard would crowd into one part of its table.
+TEST(shard_of, leaves_the_bits_that_place_a_name_in_the_table) {
+    const name_hasher hash{counting_key()};
+    constexpr std::size_t shards = 16;
+    std::vector<std::set<std::uint64_t>> parts_used(shards);
+    for (const std::string& name : names(10'000)) {
+        parts_used[shard_of(hash(name), shards)].insert(hash(name).value >> 60U);
+    }
+    for (const auto& parts : parts_used) {
+        EXPECT_EQ(parts.size(), 16U);
     }
 }
 
