@@ -117,8 +117,15 @@ void session_engine::judge_lease(connected_session& who, time_point now) {
 
 void session_engine::judge_backlog(connected_session& who, time_point now) {
     MONOLOCK_ASSERT(who.flow_ == flow::blocked);
-    MONOLOCK_ASSERT(now - who.backlog_->since > settings_.io_timeout);
-    if (!flush_backlog(who) && who.flow_ == flow::blocked) {
+    const time_point limit = who.backlog_->since + settings_.io_timeout;
+    MONOLOCK_ASSERT(limit < now);
+    if (flush_backlog(who) || who.flow_ != flow::blocked) {
+        return;
+    }
+    // However late both are judged, the limit that came first gives the reason.
+    if (who.last_seen() + who.lease() < limit) {
+        expire(who, now);
+    } else {
         finish(who, end_reason::io_timeout, closing::abort);
     }
 }

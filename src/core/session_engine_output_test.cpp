@@ -158,6 +158,17 @@ TEST(session_engine_output, the_lease_ends_a_blocked_session_if_it_comes_first) 
                                     "granted(#2, token 2, waited 3000000001 ns)"}));
 }
 
+// However late it is judged.
+TEST(session_engine_output, the_limit_that_came_first_gives_the_reason) {
+    for (const auto& [lease, reason] : {std::pair{3s, "expired"}, std::pair{7s, "io_timeout"}}) {
+        engine_stage stage{5s};
+        block_the_owner(stage, lease);
+        stage.passes_and_is_judged(10s);
+        EXPECT_EQ(stage.facts().front(),
+                  std::string{"ended(#1, "} + reason + ", was owning for 10000000000 ns)");
+    }
+}
+
 TEST(session_engine_output, a_blocked_peer_that_resets_frees_its_lock_at_once) {
     engine_stage stage;
     block_the_owner(stage, 600s);
