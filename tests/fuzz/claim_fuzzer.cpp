@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "fuzz/choices.hpp"
 #include "fuzz/pieces.hpp"
 
 namespace {
@@ -15,32 +16,13 @@ namespace {
 using monolock::detail::claim;
 using monolock::detail::claim_state;
 using monolock::detail::claim_time;
+using monolock::fuzz::choices;
 using monolock::fuzz::require;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 namespace protocol = monolock::protocol;
 
 constexpr protocol::fencing_token granted{0x0102030405060708};
-
-// Takes the fuzzer's bytes one at a time; zero when they are used up.
-class choices {
-public:
-    choices(const std::uint8_t* data, std::size_t size) : left_{data, size} {}
-
-    [[nodiscard]] bool any() const noexcept { return !left_.empty(); }
-
-    std::uint8_t next() {
-        if (left_.empty()) {
-            return 0;
-        }
-        const std::uint8_t choice = left_[0];
-        left_ = left_.subspan(1);
-        return choice;
-    }
-
-private:
-    std::span<const std::uint8_t> left_;
-};
 
 // What the claim must believe.
 struct model {

@@ -1,0 +1,292 @@
+// The server's session engine against arbitrary peers, kernel and clock: bytes that come late or
+// not at all, replies that block, resets, silence, pauses between any two steps. After each step
+// the lock table's invariants hold; each session's replies are judged when it ends.
+
+#include "core/session_engine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "fuzz/choices.hpp"
+#include "fuzz/pieces.hpp"
+#include "protocol/frames.hpp"
+
+namespace {
+
+using namespace monolock::core;
+using monolock::fuzz::choices;
+using monolock::fuzz::require;
+namespace protocol = monolock::protocol;
+
+constexpr std::size_t capacity_unbounded = 1'000'000;
+
+// A clock that passes at every reading, by as much as the fuzzer said last: a pause can fall
+// between any two readings.
+class fuzz_clock final : public clock_port {
+public:
+    time_point now() noexcept override {
+        reading_ += pause;
+        return reading_;
+    }
+    [[nodiscard]] time_point peek() const noexcept { return reading_; }
+    void pass(nanoseconds span) noexcept { reading_ += span; }
+
+    nanoseconds pause{0};
+
+private:
+    time_point reading_{std::chrono::hours{1}};
+};
+
+class counting_tokens final : public token_source {
+public:
+    protocol::fencing_token next() noexcept override { return {++last_}; }
+
+private:
+    std::uint64_t last_ = 0;
+};
+
+class peer final : public connected_session {
+public:
+    peer(session_id id, fuzz_clock& clock) : connected_session{id}, clock_{&clock} {}
+
+    // --- what the world does to it
+    std::vector<std::byte> inbox;       // arrived, not received
+    bool heartbeat_at_receive = false;  // one more byte arrives just before the next receive
+    bool closed = false;                // after the inbox: end of file
+    bool silent = false;                // the kernel gives up
+    std::size_t capacity = capacity_unbounded;  // bytes that the socket still takes
+
+    // --- what the engine did
+    bool wants_read = false;
+    bool wants_write = false;
+    bool dropped = false;
+    bool retired = false;
+    bool refused = false;
+    bool blocked = false;      // the last send was cut short
+    std::size_t messages = 1;  // received and due an answer: the ACQUIRE, and heartbeats
+    std::vector<std::byte> sent;
+    time_point last_received;
+
+    receive_result receive(std::span<std::byte> into) noexcept override {
+        require(!dropped && !retired);
+        if (std::exchange(heartbeat_at_receive, false)) {
+            inbox.push_back(protocol::heartbeat_frame[0]);
+        }
+        if (!inbox.empty()) {
+            const std::size_t count = std::min(into.size(), inbox.size());
+            std::copy_n(inbox.begin(), count, into.begin());
+            inbox.erase(inbox.begin(), inbox.begin() + static_cast<std::ptrdiff_t>(count));
+            const auto heartbeats = std::ranges::find_if(into.first(count), [](std::byte type) {
+                return type != protocol::heartbeat_frame[0];
+            });
+            messages += static_cast<std::size_t>(heartbeats - into.begin());
+            last_received = clock_->peek();
+            return {receive_status::bytes, count};
+        }
+        if (silent) {
+            return {receive_status::silence, 0};
+        }
+        return {closed ? receive_status::peer_closed : receive_status::nothing, 0};
+    }
+
+    send_result send(std::span<const std::byte> bytes) noexcept override {
+        require(!dropped && !retired);
+        if (silent) {
+            return {send_status::silence, 0};
+        }
+        const std::size_t count = std::min(bytes.size(), capacity);
+        capacity -= count;
+        blocked = count < bytes.size();
+        sent.insert(sent.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count));
+        return {send_status::sent, count};
+    }
+
+    void await_readable() override { wants_read = true; }
+    void await_writable() override { wants_write = true; }
+    void drop_connection() noexcept override { require(!std::exchange(dropped, true)); }
+    void retire(closing /*how*/) noexcept override {
+        require(!std::exchange(retired, true));
+        judge_replies();
+    }
+
+    // One frame for each message, one push for a wait that ended in a grant, all in order.
+    void judge_replies() const {
+        protocol::server_frame_decoder decoder;
+        std::span<const std::byte> rest = sent;
+        std::size_t waits = 0;
+        std::size_t grants = 0;
+        std::size_t errors = 0;
+        while (!rest.empty()) {
+            std::size_t used = 0;
+            const auto status = decoder.feed(rest, used);
+            require(status != protocol::server_frame_decoder::status::malformed);
+            rest = rest.subspan(used);
+            if (status != protocol::server_frame_decoder::status::frame) {
+                break;  // cut off by a full socket
+            }
+            const auto frame = decoder.take_frame();
+            require(errors == 0);  // nothing follows an ERROR
+            if (std::holds_alternative<protocol::waiting>(frame)) {
+                require(grants == 0);  // never back
+                ++waits;
+            } else if (const auto* grant = std::get_if<protocol::acquired>(&frame)) {
+                require(grant->token == token());
+                ++grants;
+            } else {
+                ++errors;
+            }
+        }
+        require(errors == 0 || refused);
+        const std::size_t pushes = waits > 0 && grants > 0 ? 1 : 0;
+        require(waits + grants <= messages + pushes);
+        const bool all_out = !blocked && !dropped && !silent;
+        if (all_out) {
+            require(waits + grants == messages + pushes);
+        }
+    }
+
+private:
+    fuzz_clock* clock_;
+};
+
+class world final : public observer_port {
+public:
+    void step(choices& choose) {
+        const std::uint8_t what = choose.next();
+        peer* const who = peers_[what % peers_.size()].get();
+        switch (what / peers_.size() % 12) {
+            case 0:
+                connect(peers_[what % peers_.size()], choose);
+                break;
+            case 1:
+                clock_.pass(std::chrono::milliseconds{choose.next()});
+                break;
+            case 2:
+                clock_.pause = std::chrono::microseconds{choose.next() * 40};
+                break;
+            case 3:
+                judge();
+                break;
+            default:
+                if (who != nullptr && !who->retired) {
+                    act_on(*who, what / peers_.size() % 12, choose);
+                }
+        }
+        engine_.table().check_invariants();
+        for (auto& one : peers_) {
+            if (one && one->retired) {
+                one.reset();
+            }
+        }
+    }
+
+    // Everyone falls silent; in the end nobody is left, and nothing of any lock.
+    void finish() {
+        clock_.pause = nanoseconds{0};
+        for (int round = 0; engine_.table().session_count() > 0; ++round) {
+            require(round < 100);
+            const auto next = engine_.next_deadline();
+            require(next.has_value());
+            clock_.pass(std::max(*next - clock_.peek(), nanoseconds{0}) + nanoseconds{1});
+            judge();
+            engine_.table().check_invariants();
+        }
+        require(engine_.table().lock_count() == 0);
+        require(!engine_.next_deadline());
+    }
+
+    void on_fact(const fact& what) override {
+        const auto* const end = std::get_if<ended>(&what);
+        if (end != nullptr && end->why == end_reason::expired) {
+            const auto& who = static_cast<const peer&>(*end->who);
+            require(clock_.peek() - who.last_received > who.lease());  // never early
+            const bool readable = !who.blocked && !who.dropped;
+            require(!readable || who.silent || who.inbox.empty());
+        }
+    }
+
+    void on_error_due(const connected_session& who, protocol::error_code /*code*/,
+                      std::string_view /*reason*/) override {
+        const_cast<peer&>(static_cast<const peer&>(who)).refused = true;
+    }
+
+private:
+    void connect(std::unique_ptr<peer>& place, choices& choose) {
+        if (place) {
+            return;
+        }
+        place = std::make_unique<peer>(session_id{++last_id_}, clock_);
+        const std::uint8_t how = choose.next();
+        const protocol::acquire_request request{.lease_ms = 1U + how, .name = how % 2 ? "a" : "b"};
+        std::vector<std::byte> rest(how / 2 % 4, protocol::heartbeat_frame[0]);
+        place->messages += rest.size();
+        place->last_received = clock_.peek();
+        const time_point received_at = clock_.now();
+        engine_.admit(*place, request, name_hash{how % 2U}, received_at, rest);
+    }
+
+    void act_on(peer& who, unsigned action, choices& choose) {
+        switch (action) {
+            case 4:
+                who.inbox.insert(who.inbox.end(), 1 + choose.next() % 4,
+                                 protocol::heartbeat_frame[0]);
+                break;
+            case 5:
+                if (std::exchange(who.wants_read, false)) {
+                    engine_.readable(who);
+                }
+                break;
+            case 6:
+                if (std::exchange(who.wants_write, false)) {
+                    engine_.writable(who);
+                }
+                break;
+            case 7:
+                who.capacity = choose.next();
+                break;
+            case 8:
+                who.closed = true;
+                break;
+            case 9:
+                who.silent = true;
+                break;
+            case 10:
+                who.heartbeat_at_receive = true;
+                break;
+            case 11:
+                if (const std::uint8_t byte = choose.next(); byte != 0) {
+                    who.inbox.push_back(std::byte{byte});
+                } else {
+                    engine_.close_with_error(who, end_reason::force,
+                                             protocol::error_code::closed_by_administrator);
+                }
+                break;
+        }
+    }
+
+    void judge() {
+        for (int turn = 0; engine_.judge(3); ++turn) {
+            require(turn < 1000);  // each turn reads what is there or ends somebody
+        }
+    }
+
+    fuzz_clock clock_;
+    counting_tokens tokens_;
+    session_engine engine_{tokens_, clock_, *this, {.io_timeout = std::chrono::milliseconds{100}}};
+    std::array<std::unique_ptr<peer>, 5> peers_;
+    std::uint64_t last_id_ = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    choices choose{data, size};
+    world all;
+    while (choose.any()) {
+        all.step(choose);
+    }
+    all.finish();
+    return 0;
+}
