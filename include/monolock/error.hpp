@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -16,7 +17,7 @@ namespace monolock {
 // std::errc).
 //
 // An ERROR frame of the server with code C is reported as the number 0x100 + C. Codes that have no
-// enumerator here keep their number and follow their range (server_code, is_temporary).
+// enumerator here keep their number and follow their range (wire_code, condition::retryable).
 enum class errc : int {
     // Invalid input; nothing was sent.
     empty_name = 1,
@@ -86,8 +87,9 @@ enum class condition : int {
 [[nodiscard]] MONOLOCK_API std::error_code make_error_code(errc code) noexcept;
 [[nodiscard]] MONOLOCK_API std::error_condition make_error_condition(condition what) noexcept;
 
-// The code byte of the server's ERROR frame, or 0 if the code does not come from one.
-[[nodiscard]] MONOLOCK_API std::uint8_t server_code(const std::error_code& code) noexcept;
+// The code byte of the server's ERROR frame, if the code comes from one.
+[[nodiscard]] MONOLOCK_API std::optional<std::uint8_t> wire_code(
+    const std::error_code& code) noexcept;
 
 // How far a claim had come. In order; a claim never goes back.
 enum class stage {
@@ -124,7 +126,9 @@ public:
     ~server_error() override;
 
     // The frame's code byte.
-    [[nodiscard]] std::uint8_t wire_code() const noexcept { return server_code(code()); }
+    [[nodiscard]] std::uint8_t wire_code() const noexcept {
+        return monolock::wire_code(code()).value_or(0);
+    }
     // The frame's reason, as sent: for people only, and from outside (escape it before printing).
     [[nodiscard]] const char* reason() const noexcept { return reason_.what(); }
     // True below 0x10: a condition of the server, a new connection may succeed.

@@ -268,11 +268,13 @@ void attempt::take_stock() {
     if (const auto until = claim_.confirmed_until()) {
         confirmed_until_.store(until->time_since_epoch().count(), std::memory_order_release);
     }
+    if (claim_.was_queued()) {
+        enter(stage::queued);
+    }
     switch (claim_.state()) {
         case claim_state::requesting:
             break;
         case claim_state::waiting:
-            enter(stage::queued);
             if (!request_.queue) {
                 fail(make_error_code(errc::busy), {});
             }
@@ -361,9 +363,6 @@ void attempt::lose() {
         return;
     }
     const claim_loss& why = claim_.loss();
-    if (why.during != claim_state::requesting && stage_ < stage::queued && !granted_) {
-        enter(stage::queued);  // told WAITING and dropped in one segment
-    }
     failure result = to_failure(why, taken_ ? stage::held : stage_, claim_.admitted());
     if (result.detail.empty() && why.kind == loss_kind::connection_closed) {
         result.detail = system_detail_;

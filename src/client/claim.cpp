@@ -109,6 +109,7 @@ void claim::take_waiting(claim_time now) {
     }
     answer(now);
     state_ = claim_state::waiting;
+    was_queued_ = true;
 }
 
 void claim::take_acquired(protocol::fencing_token token, claim_time now) {

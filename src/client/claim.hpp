@@ -123,6 +123,9 @@ public:
     // Whether the server has admitted the claim: it answered WAITING or ACQUIRED at least once.
     [[nodiscard]] bool admitted() const noexcept { return admitted_; }
 
+    // Whether the server has told it WAITING: then it was queued, even if it is granted by now.
+    [[nodiscard]] bool was_queued() const noexcept { return was_queued_; }
+
     // In state lost.
     [[nodiscard]] const claim_loss& loss() const noexcept { return loss_; }
 
@@ -153,6 +156,7 @@ private:
     std::chrono::milliseconds lease_;
     claim_state state_ = claim_state::requesting;
     bool admitted_ = false;
+    bool was_queued_ = false;
 
     protocol::acquire_frame_bytes acquire_;
     flight flight_ = flight::unsent;

@@ -168,6 +168,7 @@ TEST_F(claim_dialogue, is_queued_and_promoted_in_one_segment_cut_at_every_byte) 
         hears(10ms, both.substr(0, cut));
         EXPECT_EQ(hears(20ms, both.substr(cut)), claim_state::held) << "cut at " << cut;
         EXPECT_EQ(subject.confirmed_until(), at(800ms));
+        EXPECT_TRUE(subject.was_queued());
     }
 }
 
@@ -191,6 +192,7 @@ TEST_F(claim_dialogue, gives_up_an_acquire_that_nobody_answers) {
     EXPECT_EQ(subject.loss().kind, loss_kind::acquire_timeout);
     EXPECT_EQ(subject.loss().during, claim_state::requesting);
     EXPECT_FALSE(subject.admitted());
+    EXPECT_FALSE(subject.was_queued());
 }
 
 TEST_F(claim_dialogue, takes_a_grant_held_back_for_half_a_lease_and_counts_from_sending) {

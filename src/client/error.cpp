@@ -119,21 +119,21 @@ bool is_retryable(const std::error_code& code) noexcept {
     if (code.category() == std::system_category() || code.category() == std::generic_category()) {
         return static_cast<bool>(code);
     }
-    const std::uint8_t server = server_code(code);
-    return (server != 0 && server < protocol::client_error_min) ||
+    const auto server = wire_code(code);
+    return (server && *server < protocol::client_error_min) ||
            is_one_of(code, {errc::host_not_found, errc::resolve_failed, errc::connect_timeout,
                             errc::dialer_failed, errc::acquire_timeout, errc::heartbeat_timeout,
                             errc::connection_closed});
 }
 
 bool is_claim_lost(const std::error_code& code) noexcept {
-    return server_code(code) != 0 ||
+    return wire_code(code) ||
            is_one_of(code, {errc::acquire_timeout, errc::heartbeat_timeout, errc::connection_closed,
                             errc::protocol_violation, errc::other_process});
 }
 
 bool is_misuse(const std::error_code& code) noexcept {
-    return (server_code(code) >= protocol::client_error_min &&
+    return (wire_code(code).value_or(0) >= protocol::client_error_min &&
             !is_one_of(code, {errc::not_authorized})) ||
            is_one_of(code, {errc::empty_name, errc::name_too_long, errc::name_not_utf8,
                             errc::lease_out_of_range, errc::invalid_address, errc::invalid_options,
@@ -197,11 +197,13 @@ std::error_condition make_error_condition(condition what) noexcept {
     return {static_cast<int>(what), condition_category()};
 }
 
-std::uint8_t server_code(const std::error_code& code) noexcept {
+std::optional<std::uint8_t> wire_code(const std::error_code& code) noexcept {
     const bool from_server = code.category() == error_category() &&
                              code.value() >= server_code_base && code.value() <= server_code_last;
-    return from_server ? static_cast<std::uint8_t>(code.value() - server_code_base)
-                       : std::uint8_t{0};
+    if (!from_server) {
+        return std::nullopt;
+    }
+    return static_cast<std::uint8_t>(code.value() - server_code_base);
 }
 
 error::error(std::error_code code, stage at, const std::string& detail)

@@ -32,7 +32,7 @@ std::error_code server_error_code(protocol::error_code code) {
 }  // namespace
 
 void raise(const failure& why) {
-    if (server_code(why.code) != 0) {
+    if (wire_code(why.code)) {
         throw server_error{why.code, why.at, why.detail};
     }
     throw error{why.code, why.at, why.detail};

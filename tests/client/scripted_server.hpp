@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "client/descriptor.hpp"
+
+namespace monolock::testing {
+
+// Every wait of a test has this deadline: long enough for a loaded machine, and an end.
+inline constexpr std::chrono::seconds patience{10};
+
+// Frames, as bytes.
+inline const std::string waiting_frame{"\x11"};
+inline const std::string heartbeat_byte{"\x02"};
+[[nodiscard]] std::string acquire_frame(std::string_view name, std::chrono::milliseconds lease);
+[[nodiscard]] std::string acquired_frame(std::uint64_t token);
+[[nodiscard]] std::string error_frame(std::uint8_t code, std::string_view reason);
+
+// One accepted connection, played by the test. Blocks; what does not come in time fails by
+// exception.
+class peer {
+public:
+    explicit peer(detail::descriptor connection) noexcept;
+
+    // Exactly so many bytes.
+    [[nodiscard]] std::string read(std::size_t count);
+    // The next bytes must be these.
+    void expect(std::string_view bytes);
+    void expect_acquire(std::string_view name, std::chrono::milliseconds lease);
+    void send(std::string_view bytes);
+    // Whether nothing arrives (no byte, no end) for that long.
+    [[nodiscard]] bool quiet_for(std::chrono::milliseconds how_long);
+    // Reads heartbeats, and answers each with the frame, until the end of file; how many there
+    // were.
+    std::size_t answer_until_eof(std::string_view frame);
+    // Whether the end of file or a reset comes within the time and nothing before it.
+    [[nodiscard]] bool ends_within(std::chrono::milliseconds how_long);
+    void close() noexcept { connection_.reset(); }
+    // RST.
+    void reset() noexcept;
+
+private:
+    [[nodiscard]] bool readable_within(std::chrono::milliseconds how_long);
+
+    detail::descriptor connection_;
+};
+
+// Listens on a free port of the loopback; the test accepts and plays each connection.
+class scripted_server {
+public:
+    scripted_server();
+
+    [[nodiscard]] std::string address() const;
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] peer accept();
+    [[nodiscard]] std::optional<peer> accept_within(std::chrono::milliseconds how_long);
+    // No connection is taken any more.
+    void stop_listening() noexcept { listener_.reset(); }
+
+private:
+    std::uint16_t port_ = 0;
+    detail::descriptor listener_;
+};
+
+// A port where connecting hangs: its queue of connections is full, so the kernel drops every SYN.
+class black_hole {
+public:
+    black_hole();
+    [[nodiscard]] std::string address() const;
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+
+private:
+    std::uint16_t port_ = 0;
+    detail::descriptor listener_;
+    std::array<detail::descriptor, 4> fillers_;
+};
+
+}  // namespace monolock::testing
