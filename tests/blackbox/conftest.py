@@ -1,0 +1,57 @@
+"""Fixtures of the black-box tests: servers that are always ended, and both numbers of threads."""
+
+import contextlib
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from support.server import Server  # noqa: E402
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed:
+        for server in getattr(item, "servers", []):
+            with contextlib.suppress(ValueError):  # its files are closed already
+                report.sections.append((f"log of server {server.pid}", server.stderr()[-4000:]))
+
+
+@pytest.fixture
+def start_server(request):
+    """Starts servers; each of them must end in good order after the test unless the test ended it."""
+    servers = request.node.servers = []
+
+    def start(*flags, **options):
+        server = Server(*flags, **options)
+        servers.append(server)
+        return server
+
+    yield start
+    try:
+        for server in servers:
+            if server.exit_code() is None:
+                server.stop()
+    finally:
+        for server in servers:
+            server.dispose()
+
+
+@pytest.fixture(params=["1", "2"], ids=["threads1", "threads2"])
+def threads(request):
+    return request.param
+
+
+@pytest.fixture
+def server(start_server, threads):
+    """A server with defaults, once with one shard and once with two."""
+    return start_server("-threads", threads)
+
+
+@pytest.fixture
+def one_server(start_server):
+    """A server with defaults, for tests that shards cannot change."""
+    return start_server("-threads", "2")

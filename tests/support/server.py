@@ -1,0 +1,195 @@
+"""The real server as a process of its own."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+from . import logs, procfs
+from .connection import Connection
+from .waiting import wait_until
+
+START_WITHIN = 20.0
+STOP_WITHIN = 20.0
+SANITIZER_REPORTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:")
+
+
+def binary():
+    path = os.environ.get("MONOLOCK_BIN")
+    assert path, "MONOLOCK_BIN must name the server's binary"
+    return path
+
+
+def clean_environment(extra=None):
+    """This process's environment without the server's variables, and with those given."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("MONOLOCK_")}
+    return env | (extra or {})
+
+
+def run_to_end(*arguments, env=None, within=STOP_WITHIN, prefix=()):
+    """Runs the server where it should end by itself: CompletedProcess with text output."""
+    return subprocess.run(
+        [*prefix, binary(), *arguments],
+        env=clean_environment(env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=within,
+    )
+
+
+def parse_bound(text):
+    """An address as the server prints it, as Connection takes it."""
+    if text.startswith("unix:"):
+        return text.removeprefix("unix:")
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+class Server:
+    """A server started on a free port of 127.0.0.1 unless told otherwise.
+
+    stdout and stderr go to files without names, so no pipe can fill up and stall the server.
+    prefix is a command that runs the server in its last arguments, and must exec it.
+    """
+
+    def __init__(self, *flags, listen="127.0.0.1:0", env=None, prefix=(), before_exec=None, wait=True):
+        self._stderr = tempfile.TemporaryFile()
+        self._stdout = tempfile.TemporaryFile()
+        listen_flags = () if listen is None else ("-listen", listen)
+        self.process = subprocess.Popen(
+            [*prefix, binary(), *listen_flags, *flags],
+            env=clean_environment(env),
+            stdin=subprocess.DEVNULL,
+            stdout=self._stdout,
+            stderr=self._stderr,
+            preexec_fn=before_exec,
+        )
+        self.pid = self.process.pid
+        self._addresses = []
+        if wait:
+            self.wait_listening()
+
+    # --- where it listens
+
+    def wait_listening(self, within=START_WITHIN):
+        def listening():
+            self._addresses = [
+                parse_bound(record["address"]) for record in self.records() if record["msg"] == "listening"
+            ]
+            return self._addresses or self.exit_code() is not None
+
+        wait_until(listening, "the server says that it listens", within, interval=0.002)
+        assert self._addresses, f"the server ended with {self.exit_code()} at start: {self.stderr()}"
+        return self
+
+    @property
+    def addresses(self):
+        return self._addresses
+
+    @property
+    def address(self):
+        return self._addresses[0]
+
+    @property
+    def port(self):
+        return self.address[1]
+
+    def connect(self, **options):
+        return Connection(self.address, **options)
+
+    def owner(self, name, lease_ms=60_000):
+        connection = self.connect()
+        connection.own(name, lease_ms)
+        return connection
+
+    def waiter(self, name, lease_ms=60_000):
+        return self.connect().queue(name, lease_ms)
+
+    # --- what it says
+
+    def stderr(self):
+        return os.pread(self._stderr.fileno(), os.fstat(self._stderr.fileno()).st_size, 0).decode(
+            "utf-8", "surrogateescape"
+        )
+
+    def stdout(self):
+        return os.pread(self._stdout.fileno(), os.fstat(self._stdout.fileno()).st_size, 0).decode()
+
+    def lines(self):
+        """Whole lines only: the last one may still be on its way."""
+        text = self.stderr()
+        return text[: text.rfind("\n") + 1].split("\n")[:-1]
+
+    def records(self):
+        """Every log line, parsed. A line that does not parse is a failure."""
+        return [logs.parse(line) for line in self.lines()]
+
+    # --- its life
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def pause(self):
+        self.signal(signal.SIGSTOP)
+        wait_until(lambda: procfs.state(self.pid) == "T", "the server stands still", interval=0.0005)
+
+    def resume(self):
+        self.signal(signal.SIGCONT)
+
+    def exit_code(self):
+        return self.process.poll()
+
+    def wait_exit(self, within=STOP_WITHIN):
+        try:
+            return self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the server still runs after {within} s: {self.stderr()}") from None
+
+    def kill(self):
+        """As a crash: SIGKILL, and reaped."""
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self, within=STOP_WITHIN):
+        """SIGTERM, and it must end in good order."""
+        if self.exit_code() is None:
+            self.signal(signal.SIGCONT)
+            self.signal(signal.SIGTERM)
+        code = self.wait_exit(within)
+        assert code == 0, f"the server ended with {code} after SIGTERM:\n{self.stderr()}"
+
+    def dispose(self):
+        """Ends it in any way; what a fixture does last."""
+        if self.process.poll() is None:
+            self.kill()
+        report = self.stderr()
+        self._stderr.close()
+        self._stdout.close()
+        for mark in SANITIZER_REPORTS:
+            assert mark not in report, f"a sanitizer's report:\n{report}"
+
+    # --- what it costs
+
+    def descriptors(self):
+        return procfs.descriptors(self.pid)
+
+    def settled_descriptors(self, still_for=0.2):
+        """The number of descriptors once it has not changed for a while."""
+        last, since = self.descriptors(), time.monotonic()
+
+        def settled():
+            nonlocal last, since
+            now = self.descriptors()
+            if now != last:
+                last, since = now, time.monotonic()
+            return time.monotonic() - since >= still_for
+
+        wait_until(settled, "the number of descriptors settles")
+        return last
+
+    def wait_descriptors(self, count, within=5.0):
+        wait_until(
+            lambda: self.descriptors() <= count, f"no more than {count} descriptors (now {self.descriptors()})", within
+        )
