@@ -19,6 +19,7 @@ lock_table::~lock_table() {
 void lock_table::acquire(session& who, std::string_view name, name_hash hash,
                          std::chrono::milliseconds lease, time_point now, fact_list& out) {
     MONOLOCK_ASSERT(who.state_ == session_state::fresh);
+    MONOLOCK_ASSERT(std::in_range<decltype(who.lease_ms_)>(lease.count()));
     named_lock& lock = find_or_make(name, hash);
     who.lock_ = &lock;
     who.lease_ms_ = static_cast<std::uint32_t>(lease.count());

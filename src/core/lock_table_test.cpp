@@ -309,6 +309,12 @@ TEST_F(lock_table_death_test, a_session_used_twice_or_after_its_end) {
     EXPECT_DEATH(acquire(1), "fresh");
 }
 
+// It would be cut to 32 bits, and the session would expire early.
+TEST_F(lock_table_death_test, a_lease_that_no_acquire_can_ask_for) {
+    EXPECT_DEATH(acquire(1, "nightly", lease_max + 1ms), "lease");
+    EXPECT_DEATH(acquire(1, "nightly", -1ms), "lease");
+}
+
 TEST_F(lock_table_death_test, a_table_that_goes_before_its_sessions) {
     EXPECT_DEATH(
         {
