@@ -1,12 +1,17 @@
 // The server's session engine against arbitrary peers, kernel and clock: bytes that come late or
 // not at all, replies that block, resets, silence, pauses between any two steps. After each step
-// the lock table's invariants hold; each session's replies are judged when it ends.
+// the lock table's invariants hold; queues are served in order, nobody outlives a lease that was
+// judged, and each session's replies are judged when it ends.
 
 #include "core/session_engine.hpp"
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "fuzz/choices.hpp"
@@ -47,9 +52,13 @@ private:
     std::uint64_t last_ = 0;
 };
 
+// Destroys itself when it is retired, as a server's session may: whoever touches it later is found.
 class peer final : public connected_session {
 public:
-    peer(session_id id, fuzz_clock& clock) : connected_session{id}, clock_{&clock} {}
+    using place = std::unique_ptr<peer>;
+
+    peer(session_id id, fuzz_clock& clock, place& self)
+        : connected_session{id}, clock_{&clock}, self_{&self} {}
 
     // --- what the world does to it
     std::vector<std::byte> inbox;       // arrived, not received
@@ -62,7 +71,6 @@ public:
     bool wants_read = false;
     bool wants_write = false;
     bool dropped = false;
-    bool retired = false;
     bool refused = false;
     bool blocked = false;      // the last send was cut short
     std::size_t messages = 1;  // received and due an answer: the ACQUIRE, and heartbeats
@@ -70,7 +78,7 @@ public:
     time_point last_received;
 
     receive_result receive(std::span<std::byte> into) noexcept override {
-        require(!dropped && !retired);
+        require(!dropped);
         if (std::exchange(heartbeat_at_receive, false)) {
             inbox.push_back(protocol::heartbeat_frame[0]);
         }
@@ -92,7 +100,7 @@ public:
     }
 
     send_result send(std::span<const std::byte> bytes) noexcept override {
-        require(!dropped && !retired);
+        require(!dropped);
         if (silent) {
             return {send_status::silence, 0};
         }
@@ -107,8 +115,9 @@ public:
     void await_writable() override { wants_write = true; }
     void drop_connection() noexcept override { require(!std::exchange(dropped, true)); }
     void retire(closing /*how*/) noexcept override {
-        require(!std::exchange(retired, true));
+        require(state() == session_state::gone);
         judge_replies();
+        self_->reset();
     }
 
     // One frame for each message, one push for a wait that ended in a grant, all in order.
@@ -149,6 +158,32 @@ public:
 
 private:
     fuzz_clock* clock_;
+    place* self_;
+};
+
+// The sessions that wait for each lock, first come first; and whom it may be granted to.
+class expected_queues {
+public:
+    void follow(const fact& what) {
+        if (const auto* const wait = std::get_if<queued>(&what)) {
+            of(*wait->who).push_back(wait->who->id().value);
+        } else if (const auto* const grant = std::get_if<granted>(&what)) {
+            std::deque<std::uint64_t>& waiting = of(*grant->who);
+            if (!waiting.empty()) {
+                require(waiting.front() == grant->who->id().value);
+                waiting.pop_front();
+            }
+        } else if (const auto* const end = std::get_if<ended>(&what)) {
+            std::erase(of(*end->who), end->who->id().value);
+        }
+    }
+
+private:
+    std::deque<std::uint64_t>& of(const session& who) {
+        return waiting_[std::string{who.lock_name()}];
+    }
+
+    std::map<std::string, std::deque<std::uint64_t>> waiting_;
 };
 
 class world final : public observer_port {
@@ -170,16 +205,11 @@ public:
                 judge();
                 break;
             default:
-                if (who != nullptr && !who->retired) {
+                if (who != nullptr) {
                     act_on(*who, what / peers_.size() % 12, choose);
                 }
         }
         engine_.table().check_invariants();
-        for (auto& one : peers_) {
-            if (one && one->retired) {
-                one.reset();
-            }
-        }
     }
 
     // Everyone falls silent; in the end nobody is left, and nothing of any lock.
@@ -198,6 +228,7 @@ public:
     }
 
     void on_fact(const fact& what) override {
+        queues_.follow(what);
         const auto* const end = std::get_if<ended>(&what);
         if (end != nullptr && end->why == end_reason::expired) {
             const auto& who = static_cast<const peer&>(*end->who);
@@ -213,11 +244,11 @@ public:
     }
 
 private:
-    void connect(std::unique_ptr<peer>& place, choices& choose) {
+    void connect(peer::place& place, choices& choose) {
         if (place) {
             return;
         }
-        place = std::make_unique<peer>(session_id{++last_id_}, clock_);
+        place = std::make_unique<peer>(session_id{++last_id_}, clock_, place);
         const std::uint8_t how = choose.next();
         const protocol::acquire_request request{.lease_ms = 1U + how, .name = how % 2 ? "a" : "b"};
         std::vector<std::byte> rest(how / 2 % 4, protocol::heartbeat_frame[0]);
@@ -270,12 +301,16 @@ private:
         for (int turn = 0; engine_.judge(3); ++turn) {
             require(turn < 1000);  // each turn reads what is there or ends somebody
         }
+        for (const peer::place& one : peers_) {
+            require(!one || clock_.peek() - one->last_seen() <= one->lease());  // none forgotten
+        }
     }
 
     fuzz_clock clock_;
     counting_tokens tokens_;
     session_engine engine_{tokens_, clock_, *this, {.io_timeout = std::chrono::milliseconds{100}}};
-    std::array<std::unique_ptr<peer>, 5> peers_;
+    std::array<peer::place, 5> peers_;
+    expected_queues queues_;
     std::uint64_t last_id_ = 0;
 };
 
