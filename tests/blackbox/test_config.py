@@ -17,7 +17,7 @@ FLAGS = {
     "-io-timeout": ("MONOLOCK_IO_TIMEOUT", "5s"),
     "-log-level": ("MONOLOCK_LOG_LEVEL", "info"),
     "-log-format": ("MONOLOCK_LOG_FORMAT", "text"),
-    "-threads": ("MONOLOCK_THREADS", "number of cores"),
+    "-threads": ("MONOLOCK_THREADS", "cores"),
     "-shutdown-delay": ("MONOLOCK_SHUTDOWN_DELAY", "0s"),
 }
 

@@ -26,9 +26,7 @@ def cable():
 
 @pytest.fixture
 def far_server(start_server, cable):
-    return start_server(
-        "-threads", "2", "-io-timeout", "30s", listen=f"0.0.0.0:{PORT}", prefix=cable.server_side.prefix
-    )
+    return start_server("-threads", "2", listen=f"0.0.0.0:{PORT}", prefix=cable.server_side.prefix)
 
 
 def far_client(cable):
@@ -169,10 +167,10 @@ def test_unreachable_by_icmp_is_only_silence(far_server, cable):
     cable.client_side.run(
         "nft", "-f", "-",
         stdin="table inet faults {\n"
-        "  chain input { type filter hook input priority 0;\n"
-        '    meta iifname "cable" tcp sport 7070 reject with icmp type host-unreachable }\n'
-        "  chain output { type filter hook output priority 0;\n"
-        '    meta oifname "cable" tcp dport 7070 drop }\n'
+        "  chain input {\n    type filter hook input priority 0;\n"
+        '    meta iifname "cable" tcp sport 7070 reject with icmp type host-unreachable\n  }\n'
+        "  chain output {\n    type filter hook output priority 0;\n"
+        '    meta oifname "cable" tcp dport 7070 drop\n  }\n'
         "}\n",
     )  # fmt: skip
     check_granted_at_lease(waiter, owner.sent_at, answered_at, lease)

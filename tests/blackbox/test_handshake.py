@@ -215,7 +215,7 @@ def test_refused_claims_leave_no_trace(server):
         client.send(acquire_frame("untouched", 0))
         client.expect_error(LEASE_NOT_POSITIVE)
         with server.connect() as other:
-            other.own("untouched")
+            other.acquire("untouched").expect_acquired()
 
 
 def test_acquire_a_byte_at_a_time(server):
@@ -230,8 +230,8 @@ def test_acquire_a_byte_at_a_time(server):
 
 
 def test_acquire_cut_at_every_byte(server):
-    frame = acquire_frame("cut-anywhere")
-    for at in range(1, len(frame)):
+    for at in range(1, len(acquire_frame("cut-00"))):
+        frame = acquire_frame(f"cut-{at:02}")
         with server.connect() as client:
             client.send(frame[:at])
             client.wait_delivered()

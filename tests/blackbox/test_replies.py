@@ -19,7 +19,7 @@ from support.waiting import scaled, tried_again
 
 def test_free_lock_is_granted_without_waiting(server):
     with server.connect() as client:
-        client.own("free")
+        client.acquire("free").expect_acquired()
         client.expect_silence(0.1)
 
 

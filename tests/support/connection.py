@@ -234,8 +234,15 @@ class Connection:
     # --- what most tests begin with
 
     def own(self, name, lease_ms=60_000):
-        """Acquires a lock that must be free; the token."""
-        return self.acquire(name, lease_ms).expect_acquired()
+        """Becomes owner of a lock that nobody else claims; the token. A predecessor on another connection
+        may have closed only just now, and nothing orders its FIN before this ACQUIRE."""
+        self.acquire(name, lease_ms)
+        first = self.next_frame()
+        if first == Waiting():
+            return self.expect_acquired()
+        assert isinstance(first, Acquired), f"expected ACQUIRED, got {first}"
+        assert first.token != 0, "zero is never a token"
+        return first.token
 
     def queue(self, name, lease_ms=60_000):
         """Joins the queue of a lock that must be owned."""

@@ -161,9 +161,11 @@ class Server:
         assert code == 0, f"the server ended with {code} after SIGTERM:\n{self.stderr()}"
 
     def dispose(self):
-        """Ends it in any way; what a fixture does last."""
+        """Ends it in any way; what a fixture does last. More than once is once."""
         if self.process.poll() is None:
             self.kill()
+        if self._stderr.closed:
+            return
         report = self.stderr()
         self._stderr.close()
         self._stdout.close()
