@@ -208,6 +208,25 @@ def test_slow_reader_within_the_limit_gets_every_reply(start_server, threads):
         assert got == (b"\x12" + expected) * sent
 
 
+def test_slow_but_steady_reader_is_not_ended(start_server, threads):
+    """The limit runs for the first frame that could not be written, until that frame is out: a peer whose
+    replies always wait, though none of them for long, may go on for as long as it likes."""
+    server = start_server("-io-timeout", "1s", "-threads", threads)
+    with server.connect(receive_buffer=65536) as client:
+        client.own("steady")
+        started_at = time.monotonic()
+        received = 0
+        while time.monotonic() - started_at < 3:
+            client.send_available(HEARTBEAT_FRAME * 65536)
+            time.sleep(0.02)
+            client.sock.setblocking(True)
+            client.sock.settimeout(5)
+            chunk = client.sock.recv(65536)
+            client.sock.setblocking(False)
+            assert chunk, f"ended after {time.monotonic() - started_at:.2f} s and {received} bytes"
+            received += len(chunk)
+
+
 def test_blocked_session_that_is_closed_frees_its_lock(start_server, threads):
     """Reset while blocked: the peer's word counts though the server reads nothing from it."""
     server = start_server("-io-timeout", "60s", "-threads", threads)
@@ -235,3 +254,22 @@ def test_refused_peer_that_never_reads_is_not_waited_for(start_server, threads):
         waiter.expect_acquired(within=2)
         waiter.close()
     wait_until(lambda: server.descriptors() <= idle, "all closed")
+
+
+@tried_again
+def test_silent_peers_delay_nobody(start_server, threads):
+    """Hundreds that connect and say nothing, or half of an ACQUIRE: others are granted as ever."""
+    server = start_server("-io-timeout", "1s", "-threads", threads)
+    idle = server.settled_descriptors()
+    silent = [server.connect() for _ in range(300)]
+    for client in silent[::2]:
+        client.send(acquire_frame("half-said")[:6])
+    for index in range(100):
+        asked_at = time.monotonic()
+        with server.connect() as client:
+            client.own(f"beside-{index}")
+            assert client.received_at - asked_at < 0.1
+    server.wait_descriptors(idle, within=5)
+    for client in silent:
+        client.expect_eof()
+        client.close()
