@@ -1,0 +1,210 @@
+#include "simulation/blunt_peer.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "protocol/frames.hpp"
+
+namespace monolock::simulation {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+}  // namespace
+
+blunt_peer::blunt_peer(context& world, rules& checks, dialer& network, int number)
+    : world_{&world}, rules_{&checks}, network_{&network}, number_{number} {}
+
+void blunt_peer::after(sim_time delay, void (blunt_peer::*what)()) {
+    world_->events.in(delay, [this, what, attempt = attempt_] {
+        if (attempt == attempt_) {
+            (this->*what)();
+        }
+    });
+}
+
+void blunt_peer::start() {
+    ++attempt_;
+    link_ = nullptr;
+    if (!calm_) {
+        after(world_->random.spread(sim_time{1ms}, 2 * world_->plan.rest_max), &blunt_peer::dial);
+    }
+}
+
+void blunt_peer::calm_down() {
+    calm_ = true;
+    if (link_ != nullptr) {
+        link_->close(side::client);
+    }
+    start();
+}
+
+void blunt_peer::dial() {
+    network_->dial([this, attempt = attempt_](connection* link) {
+        if (attempt == attempt_ && link != nullptr) {
+            connected(*link);
+        } else if (link != nullptr) {
+            link->close(side::client);
+        } else if (attempt == attempt_) {
+            start();
+        }
+    });
+}
+
+void blunt_peer::connected(connection& link) {
+    link_ = &link;
+    link.own(side::client, this);
+    write_script();
+    world_->log.note({"blunt peer", number_}, "connection {}: {} messages in {} bursts", link.id(),
+                     messages_, bursts_.size());
+    next_burst();
+}
+
+// ---- what it is going to send
+
+void blunt_peer::write_script() {
+    bursts_.clear();
+    unsent_.clear();
+    messages_ = 0;
+    garbage_ = false;
+    half_closed_ = false;
+    reads_ = !world_->random.chance(200'000);
+    ending_ = static_cast<ending>(world_->random.below(4));
+    script_acquire();
+    for (std::uint64_t more = world_->random.below(6); more > 0; --more) {
+        bursts_.emplace_back();
+        script_heartbeats(1 + world_->random.below(reads_ ? 20 : 200));
+    }
+    if (world_->random.chance(300'000)) {
+        script_garbage();
+    }
+}
+
+void blunt_peer::script_acquire() {
+    std::vector<std::byte>& first = bursts_.emplace_back();
+    const std::uint64_t lock = world_->random.below(static_cast<std::uint64_t>(world_->plan.locks));
+    const std::int64_t lease =
+        world_->random.spread(world_->plan.lease_min.count(), world_->plan.lease_max.count());
+    const auto frame = protocol::encode_acquire(static_cast<std::uint32_t>(lease),
+                                                lock_name_of(static_cast<int>(lock)));
+    first.assign(frame.bytes().begin(), frame.bytes().end());
+    messages_ = 1;
+    if (world_->random.chance(100'000)) {
+        // Half of it, and then the rest does not come.
+        first.resize(1 + world_->random.below(first.size() - 1));
+        messages_ = 0;
+        garbage_ = true;
+        return;
+    }
+    script_heartbeats(world_->random.below(5));
+}
+
+void blunt_peer::script_heartbeats(std::uint64_t count) {
+    bursts_.back().insert(bursts_.back().end(), count, protocol::heartbeat_frame[0]);
+    messages_ += count;
+}
+
+void blunt_peer::script_garbage() {
+    garbage_ = true;
+    std::vector<std::byte>& burst = bursts_[world_->random.below(bursts_.size())];
+    std::size_t at = world_->random.below(burst.size());
+    if (burst.front() == std::byte{1} && at >= 2 && at < 6) {
+        // A lease of weeks would outlast the run; one of nothing is refused.
+        std::fill_n(burst.begin() + 2, 4, std::byte{0});
+        return;
+    }
+    burst[at] = static_cast<std::byte>(world_->random.below(256));
+}
+
+// ---- sending and reading
+
+void blunt_peer::next_burst() {
+    if (bursts_.empty()) {
+        finish();
+        return;
+    }
+    unsent_.insert(unsent_.end(), bursts_.front().begin(), bursts_.front().end());
+    bursts_.pop_front();
+    const std::uint32_t attempt = attempt_;
+    send_some();
+    if (attempt == attempt_) {
+        after(world_->random.spread(sim_time{10us}, sim_time{world_->plan.lease_min}),
+              &blunt_peer::next_burst);
+    }
+}
+
+void blunt_peer::send_some() {
+    if (unsent_.empty()) {
+        return;
+    }
+    claim_record& record = rules_->of(link_->id());
+    if (!record.first_sent) {
+        record.first_sent = world_->events.now();
+    }
+    const io_result did = link_->write(side::client, unsent_);
+    if (did.status == io_status::done) {
+        unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<std::ptrdiff_t>(did.count));
+    } else if (did.status != io_status::would_block) {
+        gone();
+    }
+}
+
+void blunt_peer::on_ready(connection& /*link*/) {
+    const std::uint32_t attempt = attempt_;
+    if (!half_closed_) {
+        send_some();
+    }
+    if (attempt == attempt_ && reads_) {
+        read_some();
+    }
+}
+
+void blunt_peer::read_some() {
+    claim_record& record = rules_->of(link_->id());
+    std::array<std::byte, 256> buffer{};
+    for (;;) {
+        const io_result got = link_->read(side::client, buffer);
+        if (got.status == io_status::would_block) {
+            return;
+        }
+        if (got.status != io_status::done) {
+            const bool all_sent = half_closed_ && !garbage_;
+            rules_->client_read_end(record, link_->troubled(),
+                                    all_sent ? std::optional{messages_} : std::nullopt);
+            gone();
+            return;
+        }
+        rules_->client_read(record, std::span{buffer}.first(got.count));
+    }
+}
+
+void blunt_peer::finish() {
+    const sim_time patience = 2 * sim_time{world_->plan.lease_max};
+    switch (ending_) {
+        case ending::half_close:
+            if (unsent_.empty()) {
+                half_closed_ = true;
+                link_->shut_down_sending(side::client);
+            }
+            after(patience, &blunt_peer::gone);
+            break;
+        case ending::close:
+            gone();
+            break;
+        case ending::abort:
+            link_->abort(side::client);
+            gone();
+            break;
+        case ending::wait:
+            after(patience, &blunt_peer::gone);
+            break;
+    }
+}
+
+void blunt_peer::gone() {
+    link_->close(side::client);
+    start();
+}
+
+}  // namespace monolock::simulation

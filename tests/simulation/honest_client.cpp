@@ -1,0 +1,365 @@
+#include "simulation/honest_client.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace monolock::simulation {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+drifting_clock draw_clock(context& world) {
+    const std::int64_t most = world.plan.drift_max;
+    const std::int64_t drift = !world.plan.drift_at_limits    ? world.random.between(-most, most)
+                               : world.random.chance(500'000) ? most
+                                                              : -most;
+    return {world.random.between(sim_time{0}, sim_time{1000s}), 1000 + drift};
+}
+
+}  // namespace
+
+honest_client::honest_client(context& world, rules& checks, dialer& network, int number)
+    : world_{&world},
+      rules_{&checks},
+      network_{&network},
+      number_{number},
+      clock_{draw_clock(world)} {}
+
+detail::claim_time honest_client::clock() const noexcept {
+    return detail::claim_time{clock_.at(world_->events.now())};
+}
+
+bool honest_client::stopped() const noexcept {
+    return world_->events.now() < stopped_until_;
+}
+
+// A timer of the process: it does not fire while the process is stopped, and never in a later
+// attempt.
+void honest_client::at_if_current(sim_time when, void (honest_client::*what)()) {
+    world_->events.at(when, [this, what, attempt = attempt_] {
+        if (attempt != attempt_) {
+            return;
+        }
+        if (stopped()) {
+            at_if_current(stopped_until_, what);
+        } else {
+            (this->*what)();
+        }
+    });
+}
+
+std::optional<rules::belief> honest_client::belief() const {
+    if (link_ == nullptr || !claim_->owns(clock())) {
+        return std::nullopt;
+    }
+    return rules::belief{.claim = link_->id(), .client = number_};
+}
+
+// ---- from rest to a connection
+
+void honest_client::start() {
+    at_if_current(world_->random.between(sim_time{0}, world_->plan.rest_max), &honest_client::dial);
+}
+
+void honest_client::rest() {
+    ++attempt_;
+    at_ = calm_ && served_ ? phase::done : phase::resting;
+    if (at_ == phase::resting) {
+        at_if_current(world_->events.now() +
+                          world_->random.spread(sim_time{100us},
+                                                calm_ ? sim_time{10ms} : world_->plan.rest_max),
+                      &honest_client::dial);
+    }
+}
+
+void honest_client::dial() {
+    at_ = phase::dialing;
+    began_quiet_ = world_->events.now() >= quiet_from_;
+    network_->dial([this, attempt = attempt_](connection* link) {
+        if (attempt == attempt_ && link != nullptr) {
+            connected(*link);
+        } else if (link != nullptr) {
+            link->close(side::client);  // the process that dialled is no more
+        } else if (attempt == attempt_) {
+            rest();
+        }
+    });
+}
+
+void honest_client::connected(connection& link) {
+    lock_ = static_cast<int>(world_->random.below(static_cast<std::uint64_t>(world_->plan.locks)));
+    lease_ = milliseconds{
+        world_->random.spread(world_->plan.lease_min.count(), world_->plan.lease_max.count())};
+    world_->log.note(self(), "connection {}: claims lock {}, lease {} ms", link.id(), lock_,
+                     lease_.count());
+    at_ = phase::claiming;
+    link_ = &link;
+    record_ = &rules_->of(link.id());
+    claim_.emplace(lock_name_of(lock_), lease_);
+    link.own(side::client, this);
+    in_turn_ = false;
+    turn_scheduled_ = false;
+    wants_write_ = false;
+    timer_at_ = never;
+    wake();
+    if (world_->random.chance(world_->plan.gives_up)) {
+        at_if_current(world_->events.now() +
+                          world_->random.spread(sim_time{1ms}, sim_time{world_->plan.lease_max}),
+                      &honest_client::give_up_waiting);
+    }
+}
+
+// ---- turns
+
+void honest_client::on_ready(connection& link) {
+    if (link.readable(side::client) || (wants_write_ && link.writable(side::client))) {
+        wake();
+    }
+}
+
+void honest_client::wake() {
+    if (!in_turn_ && !turn_scheduled_) {
+        turn_scheduled_ = true;
+        next_ = step::read_clock;
+        at_if_current(world_->events.now() + world_->random.between(sim_time{0}, sim_time{200us}),
+                      &honest_client::take_turn);
+    }
+}
+
+// Between any two steps the process may be stopped; the turn goes on afterwards where it was.
+bool honest_client::stops_here() {
+    if (!world_->random.chance(world_->plan.client_stops)) {
+        return false;
+    }
+    ++world_->counts->client_stops;
+    stop_for(world_->random.spread(sim_time{1us}, world_->plan.stop_max));
+    at_if_current(stopped_until_, &honest_client::take_turn);
+    return true;
+}
+
+void honest_client::take_turn() {
+    turn_scheduled_ = false;
+    in_turn_ = true;
+    while (!stops_here()) {
+        switch (next_) {
+            case step::read_clock:
+                reading_ = clock();
+                next_ = step::receive;
+                break;
+            case step::receive:
+                receive();
+                break;
+            case step::judge:
+                claim_->judge(reading_);
+                next_ = step::output;
+                break;
+            case step::output:
+                output_ = claim_->output(clock());
+                next_ = output_.empty() ? step::settle : step::send;
+                break;
+            case step::send:
+                send();
+                break;
+            case step::drain:
+                drain();
+                break;
+            case step::settle:
+                in_turn_ = false;
+                settle();
+                return;
+        }
+    }
+}
+
+void honest_client::receive() {
+    std::array<std::byte, 64> buffer{};
+    const std::size_t most = 1 + world_->random.below(buffer.size());
+    const io_result got = link_->read(side::client, std::span{buffer}.first(most));
+    switch (got.status) {
+        case io_status::done:
+            took(std::span{buffer}.first(got.count));
+            break;
+        case io_status::would_block:
+            next_ = step::judge;
+            break;
+        case io_status::eof:
+        case io_status::reset:
+        case io_status::timed_out:
+            ended();
+            break;
+    }
+}
+
+void honest_client::took(std::span<const std::byte> bytes) {
+    rules_->client_read(*record_, bytes);
+    claim_->receive(bytes, reading_);
+    if (record_->error_read) {
+        rules_->loser_stopped(number_, *record_, claim_->owns(clock()));
+    }
+}
+
+void honest_client::ended() {
+    rules_->client_read_end(*record_, link_->troubled(), std::nullopt);
+    claim_->close();
+    rules_->loser_stopped(number_, *record_, claim_->owns(clock()));
+    next_ = step::settle;
+}
+
+// A write failed: an ERROR may be there to be read before the connection is given up.
+void honest_client::drain() {
+    std::array<std::byte, 64> buffer{};
+    const io_result got = link_->read(side::client, buffer);
+    if (got.status == io_status::done) {
+        took(std::span{buffer}.first(got.count));
+    } else {
+        claim_->close();
+        next_ = step::settle;
+    }
+}
+
+void honest_client::send() {
+    if (!record_->first_sent) {
+        record_->first_sent = world_->events.now();
+    }
+    const io_result did = link_->write(side::client, output_);
+    if (did.status != io_status::done && did.status != io_status::would_block) {
+        next_ = step::drain;
+        return;
+    }
+    wants_write_ = did.count < output_.size();
+    claim_->transmitted(did.count);
+    next_ = step::settle;
+}
+
+void honest_client::settle() {
+    if (claim_->state() == detail::claim_state::lost) {
+        lost();
+        return;
+    }
+    if (claim_->state() == detail::claim_state::held && at_ == phase::claiming) {
+        acquired();
+    }
+    arm_timer();
+    on_ready(*link_);
+}
+
+void honest_client::arm_timer() {
+    const auto wakeup = claim_->next_wakeup();
+    if (!wakeup) {
+        return;
+    }
+    const sim_time when = clock_.when(wakeup->time_since_epoch());
+    if (when < timer_at_) {
+        timer_at_ = when;
+        at_if_current(when + world_->random.between(sim_time{0}, sim_time{200us}),
+                      &honest_client::timer_fires);
+    }
+}
+
+void honest_client::timer_fires() {
+    timer_at_ = never;
+    wake();
+}
+
+// ---- the owner's work
+
+// The acquire returns: the deadline is compared before anything is believed.
+void honest_client::acquired() {
+    if (!claim_->owns(clock())) {
+        return;  // the next turn says so
+    }
+    world_->log.note(self(), "owns lock {} with token {}", lock_, claim_->token()->value);
+    at_ = phase::working;
+    served_ = served_ || calm_;
+    const sim_time now = world_->events.now();
+    const sim_time hold = world_->random.spread(sim_time{1ms}, world_->plan.hold_max);
+    at_if_current(now + hold, &honest_client::work_ends);
+    for (std::uint64_t writes = world_->random.below(4); writes > 0; --writes) {
+        at_if_current(now + world_->random.between(sim_time{0}, hold),
+                      &honest_client::write_to_resource);
+    }
+}
+
+// The check and the write are two things: a write that was right to send may arrive late.
+void honest_client::write_to_resource() {
+    if (at_ != phase::working || !claim_->owns(clock())) {
+        return;
+    }
+    const sim_time delay =
+        world_->random.spread(world_->plan.delay_min, sim_time{world_->plan.lease_max});
+    world_->events.in(delay, [checks = rules_, record = record_, token = claim_->token()->value] {
+        checks->resource_written(*record, token);
+    });
+}
+
+void honest_client::give_up_waiting() {
+    if (at_ == phase::claiming && !calm_) {
+        world_->log.note(self(), "stops waiting");
+        leave();
+    }
+}
+
+void honest_client::work_ends() {
+    world_->log.note(self(), "releases lock {}", lock_);
+    leave();
+}
+
+void honest_client::lost() {
+    world_->log.note(self(), "lost its claim on lock {}: kind {}", lock_, claim_->loss().kind);
+    ++world_->counts->losses;
+    if (began_quiet_) {
+        world_->log.fail("lost_without_cause",
+                         "client " + std::to_string(number_) + " lost connection " +
+                             std::to_string(link_->id()) + " after faults had stopped");
+    }
+    leave();
+}
+
+void honest_client::leave() {
+    link_->close(side::client);
+    link_ = nullptr;
+    rest();
+}
+
+// ---- the outside
+
+// A stopped process is not stopped further: it would never go on.
+void honest_client::stop_for(sim_time pause) {
+    if (stopped()) {
+        return;
+    }
+    stopped_until_ = world_->events.now() + pause;
+    world_->log.note(self(), "stopped for {} us", pause.count() / 1000);
+}
+
+void honest_client::crash() {
+    world_->log.note(self(), "crashes");
+    if (link_ != nullptr) {
+        link_->close(side::client);
+        link_ = nullptr;
+    }
+    stopped_until_ = world_->events.now();
+    rest();
+}
+
+void honest_client::vanish() {
+    world_->log.note(self(), "vanishes");
+    if (link_ != nullptr) {
+        link_->vanish(side::client, never);
+        link_ = nullptr;
+    }
+    stopped_until_ = world_->events.now();
+    rest();
+}
+
+void honest_client::calm_down(sim_time quiet_from) {
+    calm_ = true;
+    quiet_from_ = quiet_from;
+    served_ = at_ == phase::working;
+    if (at_ == phase::resting) {
+        rest();
+    }
+}
+
+}  // namespace monolock::simulation

@@ -1,0 +1,186 @@
+#include <algorithm>
+#include <sstream>
+#include <variant>
+
+#include "simulation/rules.hpp"
+
+namespace monolock::simulation {
+
+namespace {
+
+seen_frame seen(const protocol::server_frame& frame) {
+    if (std::holds_alternative<protocol::waiting>(frame)) {
+        return {.type = protocol::server_message::waiting};
+    }
+    if (const auto* const grant = std::get_if<protocol::acquired>(&frame)) {
+        return {.type = protocol::server_message::acquired, .token = grant->token.value};
+    }
+    return {.type = protocol::server_message::error};
+}
+
+std::string list(const std::vector<seen_frame>& frames) {
+    std::ostringstream out;
+    for (const seen_frame& frame : frames) {
+        out << (frame.type == protocol::server_message::waiting ? " WAITING" : " ACQUIRED");
+    }
+    return frames.empty() ? " nothing" : out.str();
+}
+
+}  // namespace
+
+void rules::touch(claim_record& who) {
+    if (!who.touched) {
+        who.touched = true;
+        touched_.push_back(&who);
+    }
+}
+
+void rules::received(claim_record& who, std::size_t messages) {
+    who.messages += messages;
+    who.unanswered += messages;
+    touch(who);
+}
+
+void rules::peer_closed(claim_record& who) {
+    who.word_given = true;
+    touch(who);
+}
+
+void rules::error_due(claim_record& who) {
+    touch(who);
+    ++world_->counts->refusals;
+    who.word_given = true;
+    who.refused = true;
+    who.unanswered = 0;
+}
+
+void rules::write_failed(claim_record& who) {
+    who.write_failed = true;
+}
+
+void rules::wrote(claim_record& who, std::span<const std::byte> taken, std::size_t offered) {
+    touch(who);
+    who.write_short = taken.size() < offered;
+    while (!taken.empty()) {
+        std::size_t used = 0;
+        switch (who.written_decoder.feed(taken, used)) {
+            case protocol::server_frame_decoder::status::need_more:
+                break;
+            case protocol::server_frame_decoder::status::malformed:
+                fail("replies", who, "the server wrote what is no frame");
+            case protocol::server_frame_decoder::status::frame: {
+                if (who.error_written) {
+                    fail("replies", who, "a frame after an ERROR");
+                }
+                const seen_frame frame = seen(who.written_decoder.take_frame());
+                if (frame.type == protocol::server_message::error) {
+                    if (!who.refused) {
+                        fail("replies", who, "an ERROR that was not due");
+                    }
+                    who.error_written = true;
+                } else {
+                    who.written.push_back(frame);
+                }
+                break;
+            }
+        }
+        taken = taken.subspan(used);
+    }
+}
+
+// What has been written is what the facts said, but for what a full socket keeps back.
+void rules::compare_frames(claim_record& who) {
+    if (who.write_failed) {
+        who.expected.clear();
+        who.written.clear();
+        return;
+    }
+    const bool all_there = who.written.size() >= who.expected.size();
+    const bool same = who.written.size() <= who.expected.size() &&
+                      std::equal(who.written.begin(), who.written.end(), who.expected.begin());
+    if (!same || (!all_there && !who.write_short)) {
+        fail("replies", who,
+             "expected" + list(who.expected) + ", the server wrote" + list(who.written));
+    }
+    who.expected.erase(who.expected.begin(),
+                       who.expected.begin() + static_cast<std::ptrdiff_t>(who.written.size()));
+    who.written.clear();
+}
+
+void rules::retired(claim_record& who) {
+    compare_frames(who);
+    who.session = nullptr;
+    who.write_failed = true;  // nothing more is due
+}
+
+void rules::client_read(claim_record& who, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        std::size_t used = 0;
+        switch (who.read_decoder.feed(bytes, used)) {
+            case protocol::server_frame_decoder::status::need_more:
+                break;
+            case protocol::server_frame_decoder::status::malformed:
+                fail("replies_read", who, "a client read what is no frame");
+            case protocol::server_frame_decoder::status::frame:
+                read_frame(who, who.read_decoder.take_frame());
+                break;
+        }
+        bytes = bytes.subspan(used);
+    }
+}
+
+void rules::read_frame(claim_record& who, const protocol::server_frame& frame) {
+    const seen_frame what = seen(frame);
+    if (who.error_read) {
+        fail("replies_read", who, "a frame after an ERROR");
+    }
+    switch (what.type) {
+        case protocol::server_message::error:
+            who.error_read = true;
+            return;
+        case protocol::server_message::waiting:
+            if (who.acquireds_read > 0) {
+                fail("replies_read", who, "WAITING after ACQUIRED");
+            }
+            ++who.waitings_read;
+            if (!who.waiting_seen) {
+                who.waiting_seen = world_->events.now();
+            }
+            break;
+        case protocol::server_message::acquired:
+            if (what.token == 0 || (who.token_read != 0 && what.token != who.token_read) ||
+                (who.token != 0 && what.token != who.token)) {
+                fail("token_read", who,
+                     "read token " + std::to_string(what.token) + ", granted " +
+                         std::to_string(who.token));
+            }
+            who.token_read = what.token;
+            ++who.acquireds_read;
+            break;
+    }
+    const std::uint64_t push = who.waitings_read > 0 && who.acquireds_read > 0 ? 1 : 0;
+    if (who.waitings_read + who.acquireds_read > who.messages + push) {
+        fail("replies_read", who, "more replies than messages");
+    }
+}
+
+void rules::client_read_end(const claim_record& who, bool troubled,
+                            std::optional<std::uint64_t> messages) {
+    if (who.error_written && !who.error_read && !troubled && !who.excused) {
+        fail("error_arrives", who, "the connection ended and the ERROR did not arrive");
+    }
+    const bool whole = who.at == claim_record::stage::ended &&
+                       who.reason == core::end_reason::graceful && !who.refused && !troubled &&
+                       !who.excused;
+    if (messages && whole) {
+        const std::uint64_t push = who.waitings_read > 0 && who.acquireds_read > 0 ? 1 : 0;
+        const std::uint64_t read = who.waitings_read + who.acquireds_read;
+        if (read != *messages + push) {
+            fail("answered_before_fin", who,
+                 std::to_string(*messages) + " messages before the FIN, " + std::to_string(read) +
+                     " replies");
+        }
+    }
+}
+
+}  // namespace monolock::simulation

@@ -1,0 +1,279 @@
+#include <algorithm>
+#include <sstream>
+
+#include "simulation/rules.hpp"
+
+namespace monolock::simulation {
+
+namespace {
+
+constexpr nanoseconds lateness_max = milliseconds{5};
+
+std::string ns(nanoseconds value) {
+    return std::to_string(value.count()) + " ns";
+}
+
+}  // namespace
+
+std::string lock_name_of(int lock) {
+    return "lock " + std::to_string(lock);
+}
+
+rules::rules(context& world, int locks) : world_{&world} {
+    for (int lock = 0; lock < locks; ++lock) {
+        static_cast<void>(book_of(lock_name_of(lock)));
+    }
+}
+
+// The clients' locks come first; garbage can name others.
+int rules::book_of(const std::string& name) {
+    const auto found = std::find_if(locks_.begin(), locks_.end(),
+                                    [&](const lock_book& lock) { return lock.name == name; });
+    if (found == locks_.end()) {
+        locks_.emplace_back().name = name;
+        return static_cast<int>(locks_.size()) - 1;
+    }
+    return static_cast<int>(found - locks_.begin());
+}
+
+claim_record& rules::of(std::uint32_t id) {
+    while (records_.size() <= id) {
+        const auto next = static_cast<std::uint32_t>(records_.size());
+        records_.emplace_back().id = next;
+    }
+    return records_[id];
+}
+
+void rules::fail(const char* invariant, const claim_record& who, const std::string& how) const {
+    world_->log.fail(invariant, "connection " + std::to_string(who.id) + " (lock " +
+                                    std::to_string(who.lock) + "): " + how);
+}
+
+void rules::process_started(unsigned process, std::int64_t wall_ms) {
+    world_->log.note({"server"}, "process {} starts, wall clock {} ms", process, wall_ms);
+    process_ = process;
+    withheld_ = false;
+}
+
+void rules::process_ended() {
+    for (claim_record& who : records_) {
+        if (who.process == process_ && who.at != claim_record::stage::ended) {
+            who.word_given = true;
+            who.at = claim_record::stage::ended;
+            who.reason = core::end_reason::graceful;
+            who.session = nullptr;
+            who.write_failed = true;
+        }
+    }
+    for (lock_book& lock : locks_) {
+        lock.line.clear();
+        lock.owner.reset();
+    }
+    touched_.clear();
+    wall_ms_max_before_ = std::max(wall_ms_max_before_, wall_ms_max_);
+    last_token_before_ = std::max(last_token_before_, last_token_);
+    last_token_ = 0;
+}
+
+void rules::arrived(claim_record& who, const std::string& name, const core::session& session) {
+    who.lock = book_of(name);
+    who.process = process_;
+    who.at = claim_record::stage::arrived;
+    who.session = &session;
+    who.messages = 1;
+    locks_[static_cast<std::size_t>(who.lock)].line.push_back(who.id);
+}
+
+void rules::fact_stated(const core::fact& what) {
+    if (const auto* const wait = std::get_if<core::queued>(&what)) {
+        claim_record& who = of(static_cast<std::uint32_t>(wait->who->id().value));
+        if (who.at != claim_record::stage::arrived) {
+            fail("ghost", who, "queued, but it did not just arrive");
+        }
+        world_->log.note({"server"}, "connection {} waits for lock {}", who.id, who.lock);
+        who.at = claim_record::stage::waiting;
+        touch(who);
+        who.expected.push_back({.type = protocol::server_message::waiting});
+    } else if (const auto* const grant = std::get_if<core::granted>(&what)) {
+        granted(*grant);
+    } else if (const auto* const ack = std::get_if<core::acknowledged>(&what)) {
+        acknowledged(*ack);
+    } else {
+        ended(std::get<core::ended>(what));
+    }
+}
+
+void rules::granted(const core::granted& what) {
+    claim_record& who = of(static_cast<std::uint32_t>(what.who->id().value));
+    lock_book& lock = locks_[static_cast<std::size_t>(who.lock)];
+    world_->log.note({"server"}, "connection {} owns lock {}, token {}", who.id, who.lock,
+                     what.token.value);
+    if (who.at != claim_record::stage::arrived && who.at != claim_record::stage::waiting) {
+        fail("ghost", who, "granted, but it is not waiting");
+    }
+    if (lock.owner) {
+        fail("one_owner", who, "granted while connection " + std::to_string(*lock.owner) + " owns");
+    }
+    if (withheld_) {
+        fail("no_grant_withheld", who, "granted while grants are withheld");
+    }
+    check_turn(who);
+    if (what.token.value != last_token_) {
+        fail("tokens_grow", who, "granted with a token that is not the last one taken");
+    }
+    ++world_->counts->grants;
+    world_->counts->promotions += who.at == claim_record::stage::waiting ? 1U : 0U;
+    lock.owner = who.id;
+    who.at = claim_record::stage::owning;
+    who.token = what.token.value;
+    who.grant_number = ++grants_;
+    touch(who);
+    who.expected.push_back({.type = protocol::server_message::acquired, .token = who.token});
+}
+
+void rules::check_turn(const claim_record& who) {
+    const lock_book& lock = locks_[static_cast<std::size_t>(who.lock)];
+    if (lock.line.front() != who.id) {
+        fail("fifo", who, "granted before connection " + std::to_string(lock.line.front()));
+    }
+    for (const std::uint32_t id : lock.line) {
+        const claim_record& behind = records_[id];
+        if (behind.id != who.id && behind.waiting_seen && who.first_sent &&
+            *behind.waiting_seen < *who.first_sent) {
+            fail("fifo_as_seen", who,
+                 "granted, but connection " + std::to_string(id) +
+                     " saw WAITING before this one's ACQUIRE was sent");
+        }
+    }
+}
+
+void rules::token_taken(std::uint64_t token, std::int64_t wall_ms) {
+    if (token == 0 || token <= last_token_) {
+        world_->log.fail("tokens_grow", "token " + std::to_string(token) + " after " +
+                                            std::to_string(last_token_));
+    }
+    if (wall_ms <= wall_ms_max_before_) {
+        clock_went_back_ = true;
+    } else if (token <= last_token_before_) {
+        world_->log.fail("tokens_grow",
+                         "token " + std::to_string(token) + " after " +
+                             std::to_string(last_token_before_) +
+                             " of an earlier process, and the wall clock did not go back");
+    }
+    last_token_ = token;
+    wall_ms_max_ = std::max(wall_ms_max_, wall_ms);
+}
+
+void rules::acknowledged(const core::acknowledged& what) {
+    claim_record& who = of(static_cast<std::uint32_t>(what.who->id().value));
+    const bool owning = what.state == core::session_state::owning;
+    if (who.at != (owning ? claim_record::stage::owning : claim_record::stage::waiting)) {
+        fail("ghost", who, "answered as what it is not");
+    }
+    if (who.unanswered == 0) {
+        fail("one_reply_per_message", who, "an answer without a message");
+    }
+    --who.unanswered;
+    ++world_->counts->replies;
+    touch(who);
+    who.expected.push_back(
+        {.type = owning ? protocol::server_message::acquired : protocol::server_message::waiting,
+         .token = owning ? who.token : 0});
+}
+
+void rules::ended(const core::ended& what) {
+    claim_record& who = of(static_cast<std::uint32_t>(what.who->id().value));
+    std::ostringstream how;
+    how << "ended " << to_string(what.why);
+    switch (what.why) {
+        case core::end_reason::graceful:
+            world_->log.note({"server"}, "connection {} ended: graceful", who.id);
+            break;
+        case core::end_reason::expired:
+            world_->log.note({"server"}, "connection {} ended: expired", who.id);
+            break;
+        case core::end_reason::io_timeout:
+            world_->log.note({"server"}, "connection {} ended: io_timeout", who.id);
+            break;
+        case core::end_reason::force:
+            world_->log.note({"server"}, "connection {} ended: force", who.id);
+            break;
+    }
+    if (who.at != claim_record::stage::waiting && who.at != claim_record::stage::owning) {
+        fail("ghost", who, how.str() + " twice");
+    }
+    lock_book& lock = locks_[static_cast<std::size_t>(who.lock)];
+    lock.line.erase(std::find(lock.line.begin(), lock.line.end(), who.id));
+    if (lock.owner == who.id) {
+        lock.owner.reset();
+    }
+    who.at = claim_record::stage::ended;
+    who.reason = what.why;
+    ++world_->counts->ends[static_cast<std::size_t>(what.why)];
+
+    const bool by_word =
+        what.why == core::end_reason::graceful || what.why == core::end_reason::force;
+    if (by_word && !who.word_given) {
+        fail("ended_for_cause", who, how.str() + ", but nobody said a word");
+    }
+    if (what.why == core::end_reason::expired && who.believed_after_end) {
+        fail(who.believed_with_another ? "two_believers" : "believer_owns", who,
+             "expired while its client believed");
+    }
+}
+
+void rules::expired(const claim_record& who, const expiry_evidence& evidence) {
+    const nanoseconds silence = evidence.reading - evidence.last_arrival;
+    if (evidence.reads && evidence.unread_before_reading) {
+        fail("early_expiry", who, "expired with a byte in its socket that was there to be read");
+    }
+    if (evidence.reads && silence <= who.lease) {
+        fail("early_expiry", who, "silent for " + ns(silence) + ", lease " + ns(who.lease));
+    }
+    const nanoseconds late = evidence.reading - evidence.last_receive - who.lease;
+    if (late <= nanoseconds{0}) {
+        fail("early_expiry", who, "expired " + ns(-late) + " before its lease was over");
+    }
+    if (late > lateness_max && !evidence.was_stopped) {
+        fail("late_expiry", who, "expired " + ns(late) + " after its lease was over");
+    }
+}
+
+void rules::io_timed_out(const claim_record& who, nanoseconds blocked, nanoseconds limit,
+                         bool was_stopped) {
+    if (blocked <= limit) {
+        fail("io_timeout_bounds", who, "ended after " + ns(blocked) + ", limit " + ns(limit));
+    }
+    if (blocked > limit + lateness_max && !was_stopped) {
+        fail("io_timeout_bounds", who, "ended only after " + ns(blocked) + ", limit " + ns(limit));
+    }
+}
+
+void rules::left_unread(const claim_record& who, nanoseconds since) const {
+    if (since > lateness_max && !who.write_short) {
+        fail("read_in_time", who, "a byte has been there for " + ns(since) + " and is not read");
+    }
+}
+
+void rules::call_returned() {
+    for (claim_record* const who : touched_) {
+        who->touched = false;
+        compare_frames(*who);
+        if (who->word_given && who->session != nullptr) {
+            fail("ends_at_once", *who, "its end was announced and it goes on");
+        }
+        if (who->unanswered > 0 && !who->word_given && !who->write_failed &&
+            who->at != claim_record::stage::ended) {
+            fail("one_reply_per_message", *who,
+                 std::to_string(who->unanswered) + " messages have no answer");
+        }
+    }
+    touched_.clear();
+    for (const lock_book& lock : locks_) {
+        if (!withheld_ && !lock.owner && !lock.line.empty()) {
+            fail("no_idle_lock", records_[lock.line.front()], "waits for a lock that nobody owns");
+        }
+    }
+}
+
+}  // namespace monolock::simulation

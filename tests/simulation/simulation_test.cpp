@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "simulation/random.hpp"
+#include "simulation/swarm.hpp"
+#include "simulation/time.hpp"
+#include "simulation/world.hpp"
+
+namespace monolock::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string trace_of(std::uint64_t seed) {
+    tally totals;
+    testing::internal::CaptureStdout();
+    run(seed, totals, true);
+    return testing::internal::GetCapturedStdout();
+}
+
+TEST(simulation, a_seed_repeats_itself_byte_for_byte) {
+    const std::string once = trace_of(7);
+    EXPECT_GT(once.size(), 10'000U);
+    EXPECT_EQ(once, trace_of(7));
+    EXPECT_NE(once, trace_of(8));
+}
+
+TEST(simulation, every_fault_and_every_ending_occurs) {
+    tally totals;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        run(seed, totals, false);
+    }
+    for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
+        EXPECT_GT(totals.faults[kind], 0U) << to_string(static_cast<fault>(kind));
+    }
+    for (const std::uint64_t ends : totals.ends) {
+        EXPECT_GT(ends, 0U);
+    }
+    EXPECT_GT(totals.beliefs_outlived, 0U);
+    EXPECT_GT(totals.stale_writes_refused, 0U);
+    EXPECT_GT(totals.server_stops, 0U);
+    EXPECT_GT(totals.client_stops, 0U);
+    EXPECT_GT(totals.short_writes, 0U);
+    EXPECT_GT(totals.spikes, 0U);
+}
+
+TEST(simulation, a_clock_and_its_inverse_agree) {
+    for (const std::int64_t rate : {900, 997, 1000, 1003, 1100}) {
+        const drifting_clock clock{123'456'789ns, rate};
+        for (const sim_time real : {0ns, 1ns, 999ns, 1'000ns, 123'456'789'012'345ns}) {
+            const sim_time back = clock.when(clock.at(real));
+            EXPECT_LE(back, real);
+            EXPECT_EQ(clock.at(back), clock.at(real));
+        }
+        EXPECT_GE(clock.at(clock.when(1h)), 1h);
+        EXPECT_LT(clock.at(clock.when(1h) - 1ns), 1h);
+    }
+}
+
+TEST(simulation, chance_stays_within_its_bounds) {
+    random_source random{42};
+    std::set<std::int64_t> seen;
+    for (int draw = 0; draw < 10'000; ++draw) {
+        const std::int64_t value = random.spread(50, 10'000);
+        EXPECT_GE(value, 50);
+        EXPECT_LE(value, 10'000);
+        seen.insert(random.between(3, 5));
+    }
+    EXPECT_EQ(seen, (std::set<std::int64_t>{3, 4, 5}));
+    EXPECT_EQ(random.spread(7, 7), 7);
+}
+
+}  // namespace
+}  // namespace monolock::simulation

@@ -1,0 +1,152 @@
+#include "simulation/swarm.hpp"
+
+#include <algorithm>
+
+namespace monolock::simulation {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Absent in half of the runs, else anything up to `most`.
+per_million perhaps(random_source& random, per_million most) {
+    return random.chance(500'000) ? 0U : static_cast<per_million>(random.spread(most / 64, most));
+}
+
+void draw_leases(swarm& plan, random_source& random) {
+    const milliseconds low{random.spread(50, 10'000)};
+    const milliseconds high{random.spread(50, 10'000)};
+    plan.lease_min = std::min(low, high);
+    plan.lease_max = std::max(low, high);
+}
+
+void draw_network(swarm& plan, random_source& random) {
+    const sim_time lease = plan.lease_min;
+    plan.delay_min = random.spread(sim_time{10us}, sim_time{1ms});
+    plan.delay_max = plan.delay_min + random.spread(sim_time{10us}, lease / 4);
+    plan.spike = perhaps(random, 50'000);
+    plan.spike_max = random.spread(lease / 8, sim_time{plan.lease_max} * 3 / 2);
+    plan.split = perhaps(random, 800'000);
+    const bool cramped = random.chance(300'000);
+    plan.send_buffer = static_cast<std::size_t>(cramped ? random.between(1, 24) : 2048);
+    plan.receive_buffer = static_cast<std::size_t>(cramped ? random.between(1, 24) : 2048);
+    plan.connect_fails = perhaps(random, 100'000);
+}
+
+void draw_faults(swarm& plan, random_source& random) {
+    plan.server_stops = perhaps(random, 3'000);
+    plan.client_stops = perhaps(random, 10'000);
+    plan.stop_max = random.between(sim_time{plan.lease_max} / 4, sim_time{plan.lease_max} * 3 / 2);
+    plan.fault_gap = random.spread(sim_time{plan.lease_min} / 8, sim_time{plan.lease_max} * 4);
+    for (std::uint32_t& weight : plan.weights) {
+        weight = random.chance(400'000) ? 0U : static_cast<std::uint32_t>(random.spread(1, 100));
+    }
+    // What stops everything is rare, or nothing else gets far.
+    for (const fault kind :
+         {fault::server_crash, fault::server_power_cut, fault::server_shutdown}) {
+        std::uint32_t& weight = plan.weights[static_cast<std::size_t>(kind)];
+        weight = weight == 0 ? 0 : 1 + weight / 8;
+    }
+    plan.drops_heal = random.chance(500'000);
+}
+
+}  // namespace
+
+swarm draw_swarm(random_source& random) {
+    swarm plan;
+    draw_leases(plan, random);
+    draw_network(plan, random);
+    draw_faults(plan, random);
+    plan.blunt_peers = random.chance(500'000) ? 0 : static_cast<int>(random.between(1, 3));
+    plan.locks = random.chance(300'000) ? 1 : 3;
+    plan.hold_max = random.spread(sim_time{2ms}, sim_time{plan.lease_max});
+    plan.rest_max = random.spread(sim_time{1ms}, sim_time{plan.lease_max});
+    plan.gives_up = perhaps(random, 300'000);
+    plan.io_timeout = random.spread(sim_time{100ms}, sim_time{5s});
+    plan.drift_at_limits = random.chance(300'000);
+    plan.drift_max = random.chance(250'000) ? 0 : 100;
+    plan.safety_steps = static_cast<std::uint64_t>(random.spread(500, 12'000));
+    return plan;
+}
+
+void calm(swarm& plan) {
+    plan.delay_min = 20us;
+    plan.delay_max = 1ms;
+    plan.spike = 0;
+    plan.server_stops = 0;
+    plan.client_stops = 0;
+    plan.weights = {};
+    plan.gives_up = 0;
+    plan.connect_fails = 0;
+}
+
+std::string_view to_string(fault kind) noexcept {
+    switch (kind) {
+        case fault::clog:
+            return "connection clogged";
+        case fault::stall_up:
+            return "client's packets stalled";
+        case fault::stall_down:
+            return "server's packets stalled";
+        case fault::drop_up:
+            return "client's packets dropped for ever";
+        case fault::drop_down:
+            return "server's packets dropped for ever";
+        case fault::drop_both:
+            return "all packets dropped for ever";
+        case fault::server_verdict:
+            return "server's kernel gave up";
+        case fault::client_verdict:
+            return "client's kernel gave up";
+        case fault::half_close:
+            return "half-close";
+        case fault::client_crash:
+            return "client crashed";
+        case fault::client_vanish:
+            return "client's machine vanished";
+        case fault::client_pause:
+            return "client paused";
+        case fault::server_pause:
+            return "server paused";
+        case fault::server_crash:
+            return "server crashed";
+        case fault::server_power_cut:
+            return "server's machine died";
+        case fault::server_shutdown:
+            return "server shut down";
+        case fault::admin_close:
+            return "session closed by the operator";
+        case fault::wall_step:
+            return "wall clock stepped";
+    }
+    return "?";
+}
+
+tally& tally::operator+=(const tally& more) {
+    seeds += more.seeds;
+    steps += more.steps;
+    simulated += more.simulated;
+    connections += more.connections;
+    grants += more.grants;
+    promotions += more.promotions;
+    replies += more.replies;
+    for (std::size_t at = 0; at < ends.size(); ++at) {
+        ends[at] += more.ends[at];
+    }
+    beliefs_outlived += more.beliefs_outlived;
+    writes += more.writes;
+    stale_writes_refused += more.stale_writes_refused;
+    losses += more.losses;
+    refusals += more.refusals;
+    server_stops += more.server_stops;
+    client_stops += more.client_stops;
+    spikes += more.spikes;
+    short_writes += more.short_writes;
+    resets += more.resets;
+    for (std::size_t at = 0; at < faults.size(); ++at) {
+        faults[at] += more.faults[at];
+    }
+    return *this;
+}
+
+}  // namespace monolock::simulation

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "simulation/random.hpp"
+#include "simulation/time.hpp"
+
+namespace monolock::simulation {
+
+// What the world does to its inhabitants from outside.
+enum class fault : std::uint8_t {
+    clog,        // one connection stalls both ways, and goes on later
+    stall_up,    // packets from the client stop getting through for a while
+    stall_down,  // packets from the server do
+    drop_up,     // packets from the client are lost for ever, silently
+    drop_down,
+    drop_both,
+    server_verdict,  // the server's kernel gives a connection up (ETIMEDOUT): silence
+    client_verdict,  // the client's kernel does
+    half_close,      // the client's side sends FIN but goes on reading
+    client_crash,    // the process dies, its kernel closes the connection
+    client_vanish,   // the machine is gone, nobody closes anything
+    client_pause,
+    server_pause,
+    server_crash,      // the process dies; a new one starts later
+    server_power_cut,  // the machine dies with it
+    server_shutdown,   // SIGTERM: ERROR 0x01 to everybody, then a new process
+    admin_close,       // ERROR 0x02 to one session
+    wall_step,         // the server's wall clock jumps
+};
+inline constexpr std::size_t fault_kinds = 18;
+[[nodiscard]] std::string_view to_string(fault kind) noexcept;
+
+// One run's weather, drawn from its seed: how slow, how lossy, how unlucky, and which faults exist
+// in it at all. Swarm testing: a run that lacks some faults reaches states that the average of all
+// faults never reaches.
+struct swarm {
+    int clients = 8;
+    int blunt_peers = 0;  // peers that speak the protocol without the client library
+    int locks = 3;
+
+    milliseconds lease_min{50};
+    milliseconds lease_max{10'000};
+
+    // Of one packet, one way; now and then one is as slow as spike_max.
+    sim_time delay_min{0};
+    sim_time delay_max{0};
+    per_million spike = 0;
+    sim_time spike_max{0};
+    per_million split = 0;  // that the next segment is a piece only
+
+    // Of each side of each connection, in bytes: small ones make writes short.
+    std::size_t send_buffer = 0;
+    std::size_t receive_buffer = 0;
+
+    // That a process is stopped at one of the points between its system calls.
+    per_million server_stops = 0;
+    per_million client_stops = 0;
+    sim_time stop_max{0};
+
+    sim_time fault_gap{0};  // about that long from one fault to the next
+    std::array<std::uint32_t, fault_kinds> weights{};
+
+    sim_time hold_max{0};           // how long work takes
+    sim_time rest_max{0};           // between one claim and the next
+    per_million gives_up = 0;       // that a waiter stops waiting before its time
+    per_million connect_fails = 0;  // that a connection attempt gets no answer
+
+    nanoseconds io_timeout{0};
+    std::int64_t drift_max = 0;    // in thousandths, either way
+    bool drift_at_limits = false;  // every clock is as wrong as it may be
+
+    std::uint64_t safety_steps = 0;  // how long faults go on
+    bool drops_heal = false;         // once faults stop
+};
+
+[[nodiscard]] swarm draw_swarm(random_source& random);
+
+// Once faults stop: a good network and no chance left in it.
+void calm(swarm& plan);
+
+// What happened, over all seeds of a thread; sums, so that the order of the seeds does not matter.
+struct tally {
+    std::uint64_t seeds = 0;
+    std::uint64_t steps = 0;
+    sim_time simulated{0};
+    std::uint64_t connections = 0;
+    std::uint64_t grants = 0;
+    std::uint64_t promotions = 0;
+    std::uint64_t replies = 0;
+    std::array<std::uint64_t, 4> ends{};  // by end_reason
+    std::uint64_t beliefs_outlived = 0;   // steps at which an announced loser still believed
+    std::uint64_t writes = 0;
+    std::uint64_t stale_writes_refused = 0;
+    std::uint64_t losses = 0;    // claims that a client gave up as lost
+    std::uint64_t refusals = 0;  // ERRORs
+    std::uint64_t server_stops = 0;
+    std::uint64_t client_stops = 0;
+    std::uint64_t spikes = 0;
+    std::uint64_t short_writes = 0;
+    std::uint64_t resets = 0;
+    std::array<std::uint64_t, fault_kinds> faults{};
+
+    tally& operator+=(const tally& more);
+};
+
+}  // namespace monolock::simulation

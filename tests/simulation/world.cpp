@@ -1,0 +1,382 @@
+#include "simulation/world.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "simulation/blunt_peer.hpp"
+#include "simulation/honest_client.hpp"
+#include "simulation/server_process.hpp"
+
+namespace monolock::simulation {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr sim_time connect_timeout = 5s;
+constexpr sim_time safety_time_max = 600s;
+
+class whole_world final : public dialer {
+public:
+    whole_world(std::uint64_t seed, tally& totals, bool trace);
+    void run();
+
+private:
+    void dial(std::function<void(connection*)> done) override;
+    void syn_arrives(const std::function<void(connection*)>& done);
+
+    void start_server();
+    void server_is_gone(sim_time downtime);
+    void after_each_step();
+
+    void schedule_fault();
+    [[nodiscard]] fault draw_fault();
+    void strike(fault kind);
+    void strike_link(fault kind, connection& link);
+    void strike_client(fault kind, honest_client& who);
+    void strike_server(fault kind);
+    [[nodiscard]] sim_time draw_outage();
+    [[nodiscard]] std::size_t draw_victim();
+    [[nodiscard]] connection* draw_link();
+
+    void faults_stop();
+    [[nodiscard]] bool everybody_done() const;
+
+    context world_;
+    rules rules_;
+    server_machine machine_;
+    std::vector<std::unique_ptr<connection>> links_;
+    std::vector<std::unique_ptr<server_process>> processes_;  // the last one may be alive
+    std::vector<std::unique_ptr<honest_client>> clients_;
+    std::vector<std::unique_ptr<blunt_peer>> peers_;
+    std::vector<rules::belief> beliefs_;
+    bool calm_ = false;
+};
+
+server_machine draw_machine(context& world) {
+    const std::int64_t most = world.plan.drift_max;
+    const std::int64_t drift = !world.plan.drift_at_limits    ? world.random.between(-most, most)
+                               : world.random.chance(500'000) ? most
+                                                              : -most;
+    return {.steady = {world.random.between(sim_time{1s}, sim_time{1000s}), 1000 + drift},
+            .wall_ms_at_start = 1'700'000'000'000 + world.random.between(0, 1'000'000)};
+}
+
+whole_world::whole_world(std::uint64_t seed, tally& totals, bool trace)
+    : world_{seed, totals, trace},
+      rules_{world_, world_.plan.locks},
+      machine_{draw_machine(world_)} {
+    journal::current() = &world_.log;
+    for (int number = 0; number < world_.plan.clients; ++number) {
+        clients_.push_back(std::make_unique<honest_client>(world_, rules_, *this, number));
+    }
+    for (int number = 0; number < world_.plan.blunt_peers; ++number) {
+        peers_.push_back(std::make_unique<blunt_peer>(world_, rules_, *this, number));
+    }
+}
+
+// ---- connections
+
+void whole_world::dial(std::function<void(connection*)> done) {
+    if (world_.random.chance(world_.plan.connect_fails)) {
+        world_.events.in(connect_timeout, [done = std::move(done)] { done(nullptr); });
+        return;
+    }
+    world_.events.in(world_.random.between(world_.plan.delay_min, world_.plan.delay_max),
+                     [this, done = std::move(done)] { syn_arrives(done); });
+}
+
+void whole_world::syn_arrives(const std::function<void(connection*)>& done) {
+    const sim_time back = world_.random.between(world_.plan.delay_min, world_.plan.delay_max);
+    if (!processes_.back()->accepts()) {
+        world_.events.in(back, [done] { done(nullptr); });
+        return;
+    }
+    ++world_.counts->connections;
+    const auto id = static_cast<std::uint32_t>(links_.size());
+    connection* const link = links_.emplace_back(std::make_unique<connection>(world_, id)).get();
+    static_cast<void>(rules_.of(id));
+    processes_.back()->connection_arrives(*link);
+    world_.events.in(back, [done, link] { done(link); });
+}
+
+// ---- the server's lives
+
+void whole_world::start_server() {
+    const auto number = static_cast<unsigned>(processes_.size() + 1);
+    processes_.push_back(std::make_unique<server_process>(world_, rules_, machine_, number));
+}
+
+void whole_world::server_is_gone(sim_time downtime) {
+    world_.events.in(downtime, [this] { start_server(); });
+}
+
+void whole_world::after_each_step() {
+    server_process& server = *processes_.back();
+    if (const core::session_engine* const engine = server.engine_at_rest()) {
+        world_.log.checking_table(true);
+        engine->table().check_invariants();
+        world_.log.checking_table(false);
+    }
+    beliefs_.clear();
+    for (const auto& who : clients_) {
+        if (const auto belief = who->belief()) {
+            beliefs_.push_back(*belief);
+        }
+    }
+    rules_.believers(beliefs_);
+    if (server.finished()) {
+        server.crash();  // the process exits
+        server_is_gone(world_.random.spread(sim_time{100us}, sim_time{500ms}));
+    }
+}
+
+// ---- faults
+
+void whole_world::schedule_fault() {
+    const sim_time gap = world_.random.between(sim_time{1us}, 2 * world_.plan.fault_gap);
+    world_.events.in(gap, [this] {
+        if (!calm_) {
+            strike(draw_fault());
+            schedule_fault();
+        }
+    });
+}
+
+fault whole_world::draw_fault() {
+    std::uint64_t sum = 0;
+    for (const std::uint32_t weight : world_.plan.weights) {
+        sum += weight;
+    }
+    std::uint64_t drawn = world_.random.below(std::max<std::uint64_t>(sum, 1));
+    for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
+        if (drawn < world_.plan.weights[kind]) {
+            return static_cast<fault>(kind);
+        }
+        drawn -= world_.plan.weights[kind];
+    }
+    return fault::client_pause;
+}
+
+sim_time whole_world::draw_outage() {
+    return world_.random.chance(500'000)
+               ? world_.random.spread(sim_time{1ms}, world_.plan.stop_max)
+               : world_.random.between(sim_time{1ms}, world_.plan.stop_max);
+}
+
+// An owner has more to lose.
+std::size_t whole_world::draw_victim() {
+    if (!beliefs_.empty() && world_.random.chance(500'000)) {
+        return static_cast<std::size_t>(beliefs_[world_.random.below(beliefs_.size())].client);
+    }
+    return world_.random.below(clients_.size());
+}
+
+// Any of the latest: a connection whose client is gone still matters to the server.
+connection* whole_world::draw_link() {
+    if (connection* const link = clients_[draw_victim()]->link();
+        link != nullptr && world_.random.chance(500'000)) {
+        return link;
+    }
+    const std::size_t recent = std::min<std::size_t>(links_.size(), 12);
+    return recent == 0 ? nullptr : links_[links_.size() - 1 - world_.random.below(recent)].get();
+}
+
+void whole_world::strike(fault kind) {
+    switch (kind) {
+        case fault::clog:
+        case fault::stall_up:
+        case fault::stall_down:
+        case fault::drop_up:
+        case fault::drop_down:
+        case fault::drop_both:
+        case fault::server_verdict:
+        case fault::client_verdict:
+        case fault::half_close:
+            if (connection* const link = draw_link()) {
+                strike_link(kind, *link);
+            }
+            return;
+        case fault::client_crash:
+        case fault::client_vanish:
+        case fault::client_pause:
+            strike_client(kind, *clients_[draw_victim()]);
+            return;
+        case fault::server_pause:
+        case fault::server_crash:
+        case fault::server_power_cut:
+        case fault::server_shutdown:
+        case fault::admin_close:
+            if (processes_.back()->accepts()) {
+                strike_server(kind);
+            }
+            return;
+        case fault::wall_step:
+            world_.count(kind);
+            machine_.wall_steps_ms += world_.random.between(-3'600'000, 3'600'000);
+            return;
+    }
+}
+
+void whole_world::strike_link(fault kind, connection& link) {
+    const sim_time until = world_.events.now() + draw_outage();
+    const bool stalled = link.stalled(side::client) || link.stalled(side::server);
+    switch (kind) {
+        case fault::clog:
+            link.stall(side::client, until);
+            link.stall(side::server, until);
+            break;
+        case fault::stall_up:
+            link.stall(side::client, until);
+            break;
+        case fault::stall_down:
+            link.stall(side::server, until);
+            break;
+        case fault::drop_up:
+            link.stall(side::client, never);
+            break;
+        case fault::drop_down:
+            link.stall(side::server, never);
+            break;
+        case fault::drop_both:
+            link.stall(side::client, never);
+            link.stall(side::server, never);
+            break;
+        case fault::server_verdict:
+            // A kernel gives up only on what does not get through.
+            if (!stalled) {
+                link.stall(side::server, never);
+            }
+            link.give_up(side::server);
+            break;
+        case fault::client_verdict:
+            if (!stalled) {
+                link.stall(side::client, never);
+            }
+            link.give_up(side::client);
+            break;
+        case fault::half_close:
+            if (link.is_open(side::client)) {
+                link.shut_down_sending(side::client);
+            }
+            break;
+        default:
+            break;
+    }
+    world_.count(kind);
+}
+
+void whole_world::strike_client(fault kind, honest_client& who) {
+    world_.count(kind);
+    if (kind == fault::client_pause) {
+        who.stop_for(draw_outage());
+    } else if (kind == fault::client_crash) {
+        who.crash();
+    } else {
+        who.vanish();
+    }
+}
+
+void whole_world::strike_server(fault kind) {
+    server_process& server = *processes_.back();
+    const sim_time downtime = world_.random.spread(sim_time{100us}, world_.plan.stop_max);
+    world_.count(kind);
+    if (kind == fault::server_pause) {
+        server.stop_for(draw_outage());
+    } else if (kind == fault::server_crash) {
+        server.crash();
+        server_is_gone(downtime);
+    } else if (kind == fault::server_power_cut) {
+        server.power_cut(world_.events.now() + downtime);
+        server_is_gone(downtime);
+    } else if (kind == fault::server_shutdown) {
+        server.terminate();
+    } else {
+        server.close_some_session();
+    }
+}
+
+// ---- the run
+
+void whole_world::faults_stop() {
+    calm_ = true;
+    world_.log.note({}, "faults stop");
+    // What has begun before may take until then to end.
+    const sim_time quiet_from =
+        world_.events.now() + world_.plan.stop_max + 2 * world_.plan.io_timeout + 1s;
+    calm(world_.plan);
+    for (const auto& link : links_) {
+        link->recover(world_.plan.drops_heal);
+    }
+    for (const auto& who : clients_) {
+        who->calm_down(quiet_from);
+    }
+    for (const auto& who : peers_) {
+        who->calm_down();
+    }
+}
+
+bool whole_world::everybody_done() const {
+    return std::all_of(clients_.begin(), clients_.end(),
+                       [](const auto& who) { return who->done(); });
+}
+
+void whole_world::run() {
+    const swarm& drawn = world_.plan;
+    world_.log.note({}, "leases {} to {} ms, {} locks, {} blunt peers", drawn.lease_min.count(),
+                    drawn.lease_max.count(), drawn.locks, drawn.blunt_peers);
+    world_.log.note({}, "delays {} to {} us, buffers of {} and {} bytes",
+                    drawn.delay_min.count() / 1000, drawn.delay_max.count() / 1000,
+                    drawn.send_buffer, drawn.receive_buffer);
+    world_.log.note({}, "I/O timeout {} ms, stops up to {} ms, a fault each {} ms",
+                    drawn.io_timeout.count() / 1'000'000, drawn.stop_max.count() / 1'000'000,
+                    drawn.fault_gap.count() / 1'000'000);
+    start_server();
+    world_.events.after_each([this] { after_each_step(); });
+    for (const auto& who : clients_) {
+        who->start();
+    }
+    for (const auto& who : peers_) {
+        who->start();
+    }
+    schedule_fault();
+    while (world_.events.step() < world_.plan.safety_steps &&
+           world_.events.run_next(safety_time_max)) {
+    }
+
+    faults_stop();
+    const swarm& plan = world_.plan;
+    const sim_time lease = sim_time{plan.lease_max} * 10 / 9;
+    const sim_time service = plan.stop_max + 3 * lease + 6 * plan.io_timeout + connect_timeout +
+                             (plan.clients + plan.blunt_peers) * (plan.hold_max + 20ms) + 1s;
+    const sim_time served_by = world_.events.now() + service;
+    while (!everybody_done() && world_.events.run_next(served_by)) {
+    }
+    for (const auto& who : clients_) {
+        if (!who->done()) {
+            world_.log.fail("everyone_served",
+                            "client " + std::to_string(who->number()) + " still waits");
+        }
+    }
+    const sim_time empty_by = world_.events.now() + 3 * lease + 6 * plan.io_timeout + 1s;
+    while (!processes_.back()->idle() && world_.events.run_next(empty_by)) {
+    }
+    if (!processes_.back()->idle()) {
+        world_.log.fail("nothing_left", "the server still has sessions, locks or connections");
+    }
+    ++world_.counts->seeds;
+    world_.counts->steps += world_.events.step();
+    world_.counts->simulated += world_.events.now();
+    world_.events.after_each({});
+    journal::current() = nullptr;
+}
+
+}  // namespace
+
+void run(std::uint64_t seed, tally& totals, bool trace) {
+    whole_world{seed, totals, trace}.run();
+}
+
+}  // namespace monolock::simulation
