@@ -136,7 +136,7 @@ public:
                          const guarded_work& work, std::stop_token stop, std::error_code& ec);
 
 private:
-    class impl;
+    class MONOLOCK_LOCAL impl;
     std::shared_ptr<impl> impl_;
 };
 

@@ -102,7 +102,7 @@ public:
 
 private:
     friend class client;
-    explicit lock(std::shared_ptr<detail::held_claim> claim) noexcept;
+    MONOLOCK_LOCAL explicit lock(std::shared_ptr<detail::held_claim> claim) noexcept;
 
     std::shared_ptr<detail::held_claim> claim_;
 };

@@ -155,13 +155,13 @@ void reactor::schedule(member& who, std::optional<claim_time> when) {
     if (who.scheduled_ == when) {
         return;
     }
-    if (who.scheduled_) {
-        auto node = timers_.extract(timer{*who.scheduled_, &who});
-        if (when) {
-            node.value() = {*when, &who};  // the same node again: a heartbeat allocates nothing
-            timers_.insert(std::move(node));
-        }
-    } else {
+    // The same node again when there is one: a heartbeat allocates nothing.
+    auto node = who.scheduled_ ? timers_.extract(timer{*who.scheduled_, &who})
+                               : decltype(timers_)::node_type{};
+    if (when && node) {
+        node.value().first = *when;
+        timers_.insert(std::move(node));
+    } else if (when) {
         timers_.emplace(*when, &who);
     }
     who.scheduled_ = when;

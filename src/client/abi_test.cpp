@@ -1,0 +1,56 @@
+// The part of the ABI that symbols do not show: sizes and layout of the public types. A program
+// compiled against the headers has them built in, so a change here means a new soname
+// (monolock_abi_version in packaging.cmake). libmonolock.symbols guards the rest.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+#include "monolock/monolock.hpp"
+
+namespace monolock {
+namespace {
+
+#if defined(__x86_64__) && defined(__GLIBCXX__)
+
+static_assert(sizeof(lock) == 16 && sizeof(client) == 16);
+static_assert(sizeof(error) == 40 && sizeof(server_error) == 56);
+static_assert(sizeof(boot_clock::time_point) == 8);
+
+static_assert(sizeof(client_options) == 136);
+
+#endif
+
+// Where the members lie, measured on an object: client_options has no standard layout.
+template <class Member>
+std::ptrdiff_t offset(const client_options& whole, const Member& part) {
+    return reinterpret_cast<const char*>(&part) - reinterpret_cast<const char*>(&whole);
+}
+
+TEST(abi, options_keep_their_order) {
+    const client_options it;
+    EXPECT_EQ(offset(it, it.address), 0);
+    EXPECT_LT(offset(it, it.address), offset(it, it.connect_timeout));
+    EXPECT_LT(offset(it, it.connect_timeout), offset(it, it.local_address));
+    EXPECT_LT(offset(it, it.local_address), offset(it, it.dialer));
+    EXPECT_LT(offset(it, it.dialer), offset(it, it.on_stage));
+}
+
+TEST(abi, stages_keep_their_numbers) {
+    EXPECT_EQ(static_cast<int>(stage::preparing), 0);
+    EXPECT_EQ(static_cast<int>(stage::connecting), 1);
+    EXPECT_EQ(static_cast<int>(stage::requesting), 2);
+    EXPECT_EQ(static_cast<int>(stage::queued), 3);
+    EXPECT_EQ(static_cast<int>(stage::held), 4);
+}
+
+TEST(abi, conditions_keep_their_numbers) {
+    EXPECT_EQ(static_cast<int>(condition::retryable), 1);
+    EXPECT_EQ(static_cast<int>(condition::claim_lost), 2);
+    EXPECT_EQ(static_cast<int>(condition::denied), 3);
+    EXPECT_EQ(static_cast<int>(condition::misuse), 4);
+    EXPECT_EQ(static_cast<int>(condition::in_doubt), 5);
+}
+
+}  // namespace
+}  // namespace monolock
