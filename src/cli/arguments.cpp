@@ -1,0 +1,261 @@
+#include "cli/arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "cli/exit_code.hpp"
+#include "config/address.hpp"
+#include "config/duration.hpp"
+#include "protocol/heartbeat_schedule.hpp"
+#include "protocol/lock_name.hpp"
+#include "telemetry/escape.hpp"
+
+namespace monolock::cli {
+
+namespace {
+
+using config::diagnostic;
+using config::option;
+using config::option_kind;
+using std::chrono::milliseconds;
+using telemetry::quoted;
+
+using verdict = std::optional<diagnostic>;
+
+constexpr std::string_view dashes = "--";
+
+verdict set_lease(run_options& into, std::string_view text) {
+    const auto lease = config::parse_duration(text);
+    if (!lease) {
+        return lease.error();
+    }
+    if (*lease < protocol::lease_min || *lease > protocol::lease_max ||
+        *lease % milliseconds{1} != nanoseconds{0}) {
+        return diagnostic{"a lease is whole milliseconds from 1ms to 1193h2m47.295s"};
+    }
+    into.lease = std::chrono::duration_cast<milliseconds>(*lease);
+    return std::nullopt;
+}
+
+verdict set_duration(std::optional<nanoseconds>& into, std::string_view text) {
+    const auto value = config::parse_duration(text);
+    if (!value) {
+        return value.error();
+    }
+    if (*value < nanoseconds{0}) {
+        return diagnostic{"cannot be negative"};
+    }
+    into = *value;
+    return std::nullopt;
+}
+
+verdict set_conflict_exit_code(run_options& into, std::string_view text) {
+    int code = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, code);
+    if (failure != std::errc{} || stop != end || code < 1 || code > 255) {
+        return diagnostic{"must be a number from 1 to 255"};
+    }
+    into.conflict_exit_code = code;
+    return std::nullopt;
+}
+
+verdict set_server(run_options& into, std::string_view text) {
+    const auto where = config::parse_address(text);
+    if (!where) {
+        return where.error();
+    }
+    const auto* const tcp = std::get_if<config::tcp_address>(&*where);
+    if (tcp != nullptr && tcp->port == 0) {
+        return diagnostic{"nothing can be reached at port 0"};
+    }
+    into.server = text;
+    return std::nullopt;
+}
+
+struct row {
+    option what;
+    verdict (*set)(run_options&, std::string_view) = nullptr;  // null for a request
+};
+
+constexpr std::array rows{
+    row{{.name = "lease",
+         .default_text = "10s",
+         .help = "silence after which the server gives the lock away"},
+        set_lease},
+    row{{.name = "wait",
+         .default_text = "no limit",
+         .help = "how long to wait, from the start; 0: one try"},
+        [](run_options& into, std::string_view text) { return set_duration(into.wait, text); }},
+    row{{.name = "no-wait", .kind = option_kind::toggle, .help = "the same as --wait 0"},
+        [](run_options& into, std::string_view) { return set_duration(into.wait, "0"); }},
+    row{{.name = "retry",
+         .kind = option_kind::toggle,
+         .help = "keep trying when the server is unreachable or drops the claim"},
+        [](run_options& into, std::string_view) -> verdict {
+            into.retry = true;
+            return std::nullopt;
+        }},
+    row{{.name = "grace",
+         .default_text = "0.15 lease",
+         .help = "time between TERM and KILL when the lock is lost (at most 5s by default)"},
+        [](run_options& into, std::string_view text) { return set_duration(into.grace, text); }},
+    row{{.name = "conflict-exit-code",
+         .default_text = "75",
+         .help = "exit status when the lock was not acquired in time"},
+        set_conflict_exit_code},
+    row{{.name = "server",
+         .variable = "MONOLOCK_SERVER",
+         .default_text = ":7070",
+         .help = "host:port, :port, [::1]:port or unix:/path"},
+        set_server},
+    row{{.name = "help", .kind = option_kind::request, .help = "print this text"}},
+    row{{.name = "h", .kind = option_kind::request}},
+};
+
+constexpr auto options = [] {
+    std::array<option, rows.size()> out{};
+    for (std::size_t index = 0; index < rows.size(); ++index) {
+        out[index] = rows[index].what;
+    }
+    return out;
+}();
+
+constexpr std::string_view program_help =
+    "usage: monolockctl run [OPTIONS] NAME [--] COMMAND [ARGUMENT...]\n"
+    "       monolockctl help run\n"
+    "       monolockctl --version\n"
+    "\n"
+    "run  acquire the lock NAME, run COMMAND while it is held, release it\n";
+
+help run_help() {
+    return {
+        "usage: monolockctl run [OPTIONS] NAME [--] COMMAND [ARGUMENT...]\n"
+        "\n"
+        "Waits in line for the lock NAME, runs COMMAND (without a shell) while it is held, and\n"
+        "releases the lock when COMMAND has ended. COMMAND finds MONOLOCK_NAME and\n"
+        "MONOLOCK_TOKEN in its environment; hand the token to the resource that the lock\n"
+        "guards and have it refuse a smaller one than it has seen.\n"
+        "\n" +
+        config::format_table(options, dashes) +
+        "\n"
+        "Durations are written 5s, 250ms, 1m30s or 1.5h.\n"
+        "\n"
+        "Exit status: that of COMMAND, 128+N if signal N ended it; or\n"
+        "    2  wrong usage\n"
+        "   69  server not reached, or the claim was dropped while queued\n"
+        "   70  refused by the server, or no monolock server\n"
+        "   71  the system refused a process, a thread or memory\n"
+        "   74  this text could not be written\n"
+        "   75  lock not acquired in time (--conflict-exit-code)\n"
+        "   76  lock lost while COMMAND ran, or claim closed by an administrator\n"
+        "   77  not authorised for the lock\n"
+        "  126  COMMAND cannot be executed\n"
+        "  127  COMMAND not found\n"};
+}
+
+verdict check_grace(run_options& checked) {
+    if (!checked.grace) {
+        checked.grace = default_grace(checked.lease);
+    }
+    const nanoseconds bound = grace_bound(checked.lease);
+    if (*checked.grace >= bound) {
+        return diagnostic{"--grace " + config::format_duration(*checked.grace) +
+                          ": must be below " + config::format_duration(bound) +
+                          ", which is 0.3 of the lease"};
+    }
+    return std::nullopt;
+}
+
+verdict check_name(std::string_view name) {
+    const auto wrong = protocol::check_lock_name(name);
+    if (!wrong) {
+        return std::nullopt;
+    }
+    return diagnostic{"NAME " + quoted(name.substr(0, 64)) + ": " +
+                      std::string{protocol::canonical_reason(*wrong)}};
+}
+
+// NAME [--] COMMAND…
+verdict take_name_and_command(run_options& into, std::vector<std::string> words) {
+    if (words.empty()) {
+        return diagnostic{"no lock name; write: run NAME -- COMMAND"};
+    }
+    into.name = words.front();
+    auto command = words.begin() + 1;
+    if (command != words.end() && *command == "--") {
+        ++command;
+    }
+    if (command == words.end()) {
+        return diagnostic{"no command; write: run NAME -- COMMAND"};
+    }
+    into.command.assign(std::make_move_iterator(command), std::make_move_iterator(words.end()));
+    return check_name(into.name);
+}
+
+arguments parse_run(std::span<const char* const> words, const config::environment& variables) {
+    auto scanned = config::scan(options, words, dashes);
+    if (!scanned) {
+        return scanned.error();
+    }
+    if (scanned->request) {
+        return run_help();
+    }
+    run_options out;
+    for (const auto& each : config::with_environment(options, scanned->settings, variables)) {
+        if (const auto wrong = rows[each.option].set(out, each.value)) {
+            return config::refuse(each, *wrong);
+        }
+    }
+    if (auto wrong = check_grace(out)) {
+        return *std::move(wrong);
+    }
+    if (auto wrong = take_name_and_command(out, scanned->rest)) {
+        return *std::move(wrong);
+    }
+    return out;
+}
+
+arguments parse_help(std::span<const char* const> topics) {
+    if (topics.empty()) {
+        return help{std::string{program_help}};
+    }
+    if (topics.size() == 1 && topics.front() == std::string_view{"run"}) {
+        return run_help();
+    }
+    return diagnostic{"no help on " + quoted(topics.front()) + "; there is: help run"};
+}
+
+}  // namespace
+
+nanoseconds default_grace(milliseconds lease) noexcept {
+    return std::min<nanoseconds>(std::chrono::seconds{5}, nanoseconds{lease} * 15 / 100);
+}
+
+nanoseconds grace_bound(milliseconds lease) noexcept {
+    return nanoseconds{lease} * 3 / 10;
+}
+
+arguments parse_arguments(std::span<const char* const> words,
+                          const config::environment& variables) {
+    if (words.empty()) {
+        return diagnostic{"nothing to do; write: monolockctl run NAME -- COMMAND"};
+    }
+    const std::string_view verb = words.front();
+    const auto rest = words.subspan(1);
+    if (verb == "run") {
+        return parse_run(rest, variables);
+    }
+    if (verb == "help" || verb == "-h" || verb == "-help" || verb == "--help") {
+        return parse_help(rest);
+    }
+    if (verb == "-version" || verb == "--version") {
+        return help{"monolockctl " MONOLOCK_VERSION "\n"};
+    }
+    return diagnostic{"unknown command " + quoted(verb) + "; there are: run, help"};
+}
+
+}  // namespace monolock::cli

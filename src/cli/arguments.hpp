@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "config/options.hpp"
+#include "config/parsed.hpp"
+
+namespace monolock::cli {
+
+using std::chrono::nanoseconds;
+
+// What `monolockctl run` was told. Checked: the name is a lock name, the address one that a client
+// can connect to, the grace fits the lease, the command has at least one word.
+struct run_options {
+    std::chrono::milliseconds lease{10'000};
+    std::optional<nanoseconds> wait;  // absent: no limit; zero: one try
+    bool retry = false;
+    std::optional<nanoseconds> grace;  // always set once parsed
+    int conflict_exit_code = 75;
+    std::string server = ":7070";  // this machine
+    std::string name;
+    std::vector<std::string> command;
+};
+
+// The time between TERM and KILL if nobody chose one: 0.15 of the lease, at most 5 s.
+[[nodiscard]] nanoseconds default_grace(std::chrono::milliseconds lease) noexcept;
+// 0.3 of the lease. A grace must stay below: TERM goes out a grace before the last confirmed
+// moment, and it must not go out while heartbeats are answered, however late they may be.
+[[nodiscard]] nanoseconds grace_bound(std::chrono::milliseconds lease) noexcept;
+
+// Text for standard output, to be followed by exit 0.
+struct help {
+    std::string text;
+};
+
+// A diagnostic is one line for standard error, to be followed by exit 2.
+using arguments = std::variant<run_options, help, config::diagnostic>;
+
+// The words after the program's name, and the environment.
+[[nodiscard]] arguments parse_arguments(std::span<const char* const> words,
+                                        const config::environment& variables);
+
+}  // namespace monolock::cli

@@ -1,0 +1,336 @@
+#include "cli/guardian.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <monolock/client.hpp>
+
+#include "cli/attempt.hpp"
+#include "cli/boot_timer.hpp"
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/job.hpp"
+#include "cli/loss_plan.hpp"
+#include "config/duration.hpp"
+#include "telemetry/escape.hpp"
+
+namespace monolock::cli {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// The library lets go of a lost claim at its last confirmed moment, and a server that still hears
+// us then passes the lock on at once. So the job is killed a little before, to be dead by then.
+nanoseconds kill_lead(std::chrono::milliseconds lease) noexcept {
+    return std::min<nanoseconds>(10ms, nanoseconds{lease} / 100);
+}
+
+// How often the wrapper is told the deadline, at least; heartbeats go out every quarter of a lease.
+nanoseconds publish_interval(std::chrono::milliseconds lease) noexcept {
+    return std::max<nanoseconds>(1ms, nanoseconds{lease} / 8);
+}
+
+// Waits until one of the descriptors is readable (a negative one is never) and says which are.
+template <std::size_t Size>
+std::array<bool, Size> wait_readable(const std::array<int, Size>& descriptors) noexcept {
+    std::array<pollfd, Size> polled{};
+    for (std::size_t index = 0; index < Size; ++index) {
+        polled[index] = {.fd = descriptors[index], .events = POLLIN, .revents = 0};
+    }
+    while (poll(polled.data(), polled.size(), -1) < 0 && errno == EINTR) {
+    }
+    std::array<bool, Size> out{};
+    for (std::size_t index = 0; index < Size; ++index) {
+        out[index] = polled[index].revents != 0;
+    }
+    return out;
+}
+
+unique_fd make_event() {
+    unique_fd event{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    if (!event) {
+        throw std::system_error{errno, std::system_category(), "eventfd"};
+    }
+    return event;
+}
+
+client_options options_for(const std::string& server) {
+    client_options out;
+    out.address = server;
+    return out;
+}
+
+class guardian {
+public:
+    guardian(const run_context& context, const link& line)
+        : context_{context},
+          options_{context.options},
+          line_{line},
+          client_{options_for(options_.server)},
+          lost_{make_event()},
+          child_events_{open_signal_descriptor({SIGCHLD})} {}
+
+    [[nodiscard]] int run() {
+        if (const auto ended = acquire()) {
+            return *ended;
+        }
+        // Copied out of the way of the main flow: the callback may come from the library's thread.
+        const std::stop_callback on_loss{held_.loss_token(),
+                                         [event = lost_.get()] { eventfd_write(event, 1); }};
+        if (const auto ended = await_go()) {
+            return *ended;
+        }
+        if (const auto ended = start()) {
+            return *ended;
+        }
+        watch();
+        return finish();
+    }
+
+private:
+    void say(const std::string& text) const {
+        complain("lock " + telemetry::quoted(options_.name) + ": " + text);
+    }
+
+    // The next order; the wrapper's end is an order too, to end.
+    [[nodiscard]] message next_order() {
+        const auto received = line_.receive();
+        wrapper_gone_ = !received;
+        return received ? received->what : message{.kind = message_kind::deliver, .value = SIGKILL};
+    }
+
+    // Waits for the grant. Returns the exit status if there is none.
+    [[nodiscard]] std::optional<int> acquire() {
+        boot_timer limit;
+        if (options_.wait > nanoseconds{0}) {
+            limit.set(boot_clock::now() + *options_.wait);
+        }
+        attempt trial{client_, options_};
+        std::optional<int> stopped_by;
+        bool time_is_up = false;
+        for (bool done = false; !done;) {
+            const auto ready =
+                wait_readable<3>({wrapper_gone_ ? -1 : line_.descriptor(),
+                                  time_is_up ? -1 : limit.descriptor(), trial.descriptor()});
+            if (ready[0]) {
+                stopped_by = stopped_by.value_or(next_order().value);
+                trial.stop();
+            }
+            if (ready[1]) {
+                time_is_up = true;
+                trial.stop();
+            }
+            done = ready[2];
+        }
+        auto outcome = trial.take();
+        if (stopped_by) {
+            return of_signal(*stopped_by);
+        }
+        if (outcome.held) {
+            held_ = std::move(outcome.held);
+            return std::nullopt;
+        }
+        return explain_failure(outcome, time_is_up);
+    }
+
+    [[nodiscard]] int explain_failure(const attempt::outcome& outcome, bool time_is_up) const {
+        if (!outcome.failure || outcome.failure == errc::busy) {
+            say("somebody else has it");
+            return options_.conflict_exit_code;
+        }
+        if (time_is_up && outcome.failure == errc::stopped) {
+            say("not acquired within " + config::format_duration(*options_.wait));
+            return options_.conflict_exit_code;
+        }
+        say(options_.server + ": " + outcome.detail);
+        return to_int(of_failed_acquire(outcome.failure));
+    }
+
+    // Hands the wrapper its duplicate of the claim and waits until it is ready for the command: it
+    // may have been stopped from the keyboard, and a signal may be on its way.
+    [[nodiscard]] std::optional<int> await_go() {
+        if (held_.lost()) {
+            return report_loss();
+        }
+        context_.page.publish(held_.confirmed_until());
+        line_.send({.kind = message_kind::granted}, held_.native_handle());
+        while (true) {
+            const auto ready = wait_readable<2>({line_.descriptor(), lost_.get()});
+            if (ready[1] || held_.lost()) {
+                return report_loss();
+            }
+            const message order = next_order();
+            if (order.kind == message_kind::go) {
+                hand_terminal_over_ = order.value != 0;
+                return std::nullopt;
+            }
+            if (order.kind == message_kind::deliver) {
+                return of_signal(order.value);
+            }
+        }
+    }
+
+    [[nodiscard]] std::optional<int> start() {
+        command what{
+            options_.command,
+            context_.environment,
+            {"MONOLOCK_NAME=" + options_.name, "MONOLOCK_TOKEN=" + std::to_string(held_.token())}};
+        const auto outcome = what.start(context_.signals, context_.screen, hand_terminal_over_);
+        if (outcome.error_number != 0) {
+            complain("cannot run " + telemetry::quoted(options_.command.front()) + ": " +
+                     std::system_category().message(outcome.error_number));
+            return to_int(outcome.executing ? of_failed_exec(outcome.error_number)
+                                            : exit_code::system_failure);
+        }
+        job_.emplace(outcome.process);
+        context_.page.set_group(outcome.process);
+        line_.send({.kind = message_kind::started, .value = outcome.process});
+        let_go_of_standard_input_and_output();
+        return std::nullopt;
+    }
+
+    // Until the command has ended by itself, or nothing of the job is left.
+    void watch() {
+        boot_timer timer;
+        const nanoseconds lead = kill_lead(options_.lease);
+        loss_plan plan{*options_.grace, held_.confirmed_until() - lead};
+        while (!wrapper_gone_ && !job_->empty() && (!job_->status() || plan.started())) {
+            timer.set(plan.started() ? plan.next()
+                                     : std::min(plan.next(), boot_clock::now() +
+                                                                 publish_interval(options_.lease)));
+            const auto ready =
+                wait_readable<4>({line_.descriptor(), child_events_.get(),
+                                  loss_reported_ ? -1 : lost_.get(), timer.descriptor()});
+            if (ready[0]) {
+                obey(next_order());
+            }
+            if (ready[1]) {
+                observe_job();
+            }
+            if (ready[2]) {
+                plan.lose(boot_clock::now());
+                report_loss();
+            }
+            context_.page.publish(held_.confirmed_until());
+            plan.confirm(held_.confirmed_until() - lead);
+            act(plan.take(boot_clock::now()));
+            stopping_ = plan.started();
+        }
+    }
+
+    void obey(message order) const noexcept {
+        if (wrapper_gone_) {
+            return;  // finish() kills
+        }
+        if (order.kind == message_kind::deliver) {
+            job_->signal_command(order.value);
+        } else if (order.kind == message_kind::resume) {
+            job_->signal_group(SIGCONT);
+        }
+    }
+
+    void observe_job() noexcept {
+        signalfd_siginfo ignored{};
+        while (read(child_events_.get(), &ignored, sizeof ignored) > 0) {
+        }
+        const job::news news = job_->reap();
+        if (news.stopped_by) {
+            line_.send({.kind = message_kind::stopped, .value = *news.stopped_by});
+        }
+        // A wrapper that stopped along with the command goes on along with it.
+        if (news.continued && getppid() == context_.wrapper) {
+            kill(context_.wrapper, SIGCONT);
+        }
+    }
+
+    void act(loss_plan::action due) {
+        switch (due) {
+            case loss_plan::action::none:
+                return;
+            case loss_plan::action::terminate:
+                report_silence();
+                if (context_.page.claim_terminate()) {
+                    job_->signal_group(SIGTERM);
+                    job_->signal_group(SIGCONT);  // a stopped job must be able to obey
+                }
+                return;
+            case loss_plan::action::kill:
+                report_silence();
+                job_->kill_all();
+                return;
+        }
+    }
+
+    // Why the command is stopped before the library calls the claim lost: once, and not if the loss
+    // has been told.
+    void report_silence() {
+        if (!std::exchange(reason_given_, true)) {
+            say("the server is silent; the command is stopped");
+        }
+    }
+
+    int report_loss() {
+        loss_reported_ = true;
+        reason_given_ = true;
+        say("lost: " + held_.loss().message());
+        return to_int(exit_code::lock_lost);
+    }
+
+    // The lock goes last: whoever gets it next finds nothing of the job, unless the command ended
+    // by itself and left something behind.
+    [[nodiscard]] int finish() {
+        if (wrapper_gone_) {
+            job_->kill_all();
+        }
+        context_.page.set_group(0);
+        if (!loss_reported_ && held_.lost()) {
+            report_loss();
+        }
+        std::error_code ignored;
+        held_.release(ignored);
+        return stopping_ || loss_reported_ || wrapper_gone_ ? to_int(exit_code::lock_lost)
+                                                            : of_wait_status(*job_->status());
+    }
+
+    const run_context& context_;
+    const run_options& options_;
+    const link& line_;
+    client client_;
+    unique_fd lost_;  // readable once the claim is lost; closed after the callback that writes it
+    unique_fd child_events_;
+    lock held_;
+    std::optional<job> job_;
+    bool wrapper_gone_ = false;
+    bool hand_terminal_over_ = false;
+    bool loss_reported_ = false;
+    bool reason_given_ = false;
+    bool stopping_ = false;  // the command was told to stop for want of a confirmation
+};
+
+}  // namespace
+
+int run_guardian(const run_context& context, const link& line) noexcept {
+    int status = to_int(exit_code::system_failure);
+    try {
+        status = guardian{context, line}.run();
+    } catch (const std::exception& failure) {
+        complain(failure.what());
+    }
+    line.send({.kind = message_kind::finished, .value = status});
+    return status;
+}
+
+}  // namespace monolock::cli

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "cli/unique_fd.hpp"
+
+namespace monolock::cli {
+
+// The line between wrapper and guardian: whole messages, in order, with end of file when the other
+// process is gone, however it went.
+
+enum class message_kind : int {
+    // From the guardian.
+    granted,   // with a duplicate of the claim's descriptor; it waits for `go`
+    started,   // the command runs; value: its process (and group)
+    stopped,   // the command was stopped; value: by which signal
+    finished,  // nothing of the job is left and the lock is released; value: the exit status
+    // From the wrapper.
+    go,       // start the command; value: 1 to hand the terminal to it
+    deliver,  // a signal for the command, or, before `go`, the end of the attempt; value: which
+    resume,   // continue the command's group
+};
+
+struct message {
+    message_kind kind{};
+    int value = 0;
+};
+
+class link {
+public:
+    // The two ends: wrapper's, guardian's. Close-on-exec. Throws std::system_error.
+    [[nodiscard]] static std::pair<link, link> make();
+
+    link() noexcept = default;
+
+    // False if the other end is gone. May wait, but the few messages of a run never fill the line.
+    bool send(message what, int descriptor = -1) const noexcept;
+
+    struct received {
+        message what;
+        unique_fd descriptor;
+    };
+    // Waits for the next message; nothing at the end of the line.
+    [[nodiscard]] std::optional<received> receive() const noexcept;
+
+    [[nodiscard]] int descriptor() const noexcept { return fd_.get(); }
+    void close() noexcept { fd_.reset(); }
+
+private:
+    explicit link(int fd) noexcept : fd_{fd} {}
+
+    unique_fd fd_;
+};
+
+}  // namespace monolock::cli

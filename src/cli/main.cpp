@@ -1,0 +1,49 @@
+// monolockctl: the command line of monolock. Everything is in the files beside this one.
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+#include <span>
+#include <variant>
+
+#include "cli/arguments.hpp"
+#include "cli/console.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/wrapper.hpp"
+
+namespace monolock::cli {
+namespace {
+
+int main_of(std::span<const char* const> words) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no thread yet
+    const auto variables = [](const char* name) -> const char* { return std::getenv(name); };
+    const arguments parsed = parse_arguments(words, variables);
+    if (const auto* const text = std::get_if<help>(&parsed)) {
+        if (!print(text->text)) {
+            complain("standard output cannot be written");
+            return to_int(exit_code::output_failed);
+        }
+        return 0;
+    }
+    if (const auto* const wrong = std::get_if<config::diagnostic>(&parsed)) {
+        complain(wrong->text + " (monolockctl help run)");
+        return to_int(exit_code::usage);
+    }
+    return run_wrapper(std::get<run_options>(parsed), environ);
+}
+
+}  // namespace
+}  // namespace monolock::cli
+
+int main(int argc, char** argv) {
+    namespace cli = monolock::cli;
+    cli::fill_standard_descriptors();
+    try {
+        const std::span words{argv, static_cast<std::size_t>(argc)};
+        return cli::main_of(words.subspan(argc > 0 ? 1 : 0));
+    } catch (const std::exception& failure) {
+        cli::complain(failure.what());
+        return cli::to_int(cli::exit_code::system_failure);
+    }
+}
