@@ -1,0 +1,153 @@
+"""No way of dying leaves a job without its lock or a lock without its job: case L3."""
+
+import concurrent.futures
+import os
+import random
+import select
+import signal
+import subprocess
+import time
+
+import pytest
+
+from ctl import Run, ScriptedServer, processes_of
+from support.waiting import scaled, wait_until
+
+PIPELINE = ("sh", "-c", "sleep 60 | sleep 60")
+
+
+@pytest.fixture
+def scripted():
+    with ScriptedServer() as server:
+        yield server
+
+
+class Lifeline:
+    """A pipe that wrapper, guardian and every process of the job inherit: it ends with the last of them,
+    wherever it went."""
+
+    def __enter__(self):
+        self._reader, self.writer = os.pipe()
+        return self
+
+    def __exit__(self, *_):
+        os.close(self._reader)
+
+    def run(self, *args, **popen):
+        try:
+            return Run(*args, pass_fds=[self.writer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **popen)
+        finally:
+            os.close(self.writer)
+
+    def wait_all_gone(self, within=10):
+        assert select.select([self._reader], [], [], within)[0], "somebody is left"
+        assert os.read(self._reader, 1) == b""
+
+
+class Witness:
+    """Looks, at the moment a server hears that a claim ended, whether its job still lives."""
+
+    def __init__(self, server):
+        self.too_early = []
+        server.on_end = self._look
+
+    def _look(self, claim):
+        if claim.name and (alive := processes_of(claim.name)):
+            self.too_early.append((claim.name, alive))
+
+
+def test_sigkill_of_the_wrapper_a_thousand_times():
+    """At any moment, right after the fork too; with a pipeline as the command."""
+    rounds = scaled(1000)
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    with ScriptedServer() as server, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        witness = Witness(server)
+        started = list(
+            pool.map(lambda number: start_and_kill(server, number, random.Random(seed + number)), range(rounds))
+        )
+        wait_until(lambda: all(claim.ended_at for claim in server.claims), "every claim ended")
+    assert not witness.too_early
+    # Or the test would not see what it is for: many were killed with the job alive.
+    assert sum(started) > rounds / 5
+
+
+def start_and_kill(server, number, dice):
+    name = f"kill-{number}"
+    with Lifeline() as life, life.run(server, name, *PIPELINE) as run:
+        if number % 2:
+            time.sleep(dice.uniform(0, 0.02))  # somewhere between fork and a running job
+        else:
+            server.granted(name)
+            time.sleep(dice.uniform(0, 0.005))
+        alive = bool(processes_of(name))
+        run.signal(signal.SIGKILL)
+        run.process.wait()
+        life.wait_all_gone()
+        return alive
+
+
+def test_the_next_in_line_finds_nothing_of_the_job(start_server):
+    """The same against the real server, as a contender sees it."""
+    server = start_server("-threads", "2")
+    for number in range(scaled(100)):
+        name = f"next-{number}"
+        with Run(server, name, *PIPELINE) as run:
+            run.commands()
+            with server.waiter(name) as contender:
+                run.signal(signal.SIGKILL)
+                contender.expect_acquired()
+                assert not processes_of(name)
+
+
+def test_a_job_that_hides_and_resists_dies_too(scripted):
+    """Traps, a second group and even a new session do not help: all descend from the guardian."""
+    witness = Witness(scripted)
+    script = "trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM; sleep 60 & sleep 60; :') & sleep 60; :"
+    with Lifeline() as life, life.run(scripted, "n", "sh", "-c", script) as run:
+        wait_until(lambda: len(processes_of("n")) >= 5, "the whole job")
+        run.signal(signal.SIGKILL)
+        life.wait_all_gone()
+        wait_until(lambda: scripted.claim("n").ended_at, "the claim ended")
+    assert not witness.too_early
+
+
+def test_sigkill_of_the_guardian(scripted):
+    """The wrapper holds a duplicate of the claim, so the order is the same."""
+    witness = Witness(scripted)
+    for number in range(scaled(50)):
+        name = f"guardian-{number}"
+        with Run(scripted, name, *PIPELINE) as run:
+            wait_until(lambda: len(processes_of(name)) == 3, "the pipeline")
+            os.kill(run.guardian, signal.SIGKILL)
+            status, _, err = run.end()
+            assert status == 76 and "guardian" in err
+            wait_until(lambda: scripted.claim(name).ended_at, "the claim ended")
+            assert not processes_of(name)
+    assert not witness.too_early
+
+
+def test_sigkill_of_the_wrapper_while_queued(scripted):
+    scripted.owner("n")
+    with Lifeline() as life, life.run(scripted, "n", "sleep", "60") as run:
+        claim = scripted.claim("n")
+        run.signal(signal.SIGKILL)
+        wait_until(lambda: claim.ended_at, "the place in the queue given up", within=1)
+        life.wait_all_gone()
+
+
+def test_sigkill_of_both_kills_the_command(scripted):
+    """Nobody is left to keep the order; the kernel's parent-death signal still ends the command."""
+    with Lifeline() as life, life.run(scripted, "n", "sleep", "60") as run:
+        run.commands()
+        guardian = run.guardian
+        for pid in (run.pid, guardian):
+            os.kill(pid, signal.SIGKILL)
+        life.wait_all_gone()
+
+
+def test_a_command_that_ends_by_itself_may_leave_something_behind(scripted):
+    with Run(scripted, "n", "sh", "-c", "sleep 5 >&- 2>&- & exit 5") as run:
+        assert run.end() == (5, "", "")
+        wait_until(lambda: scripted.claim("n").ended_at, "the lock released")
+        assert len(processes_of("n")) == 1

@@ -1,0 +1,186 @@
+"""The lock is lost while the command runs: case L2, and who enforces the deadline."""
+
+import contextlib
+import os
+import signal
+import time
+
+import pytest
+
+from ctl import Run, ScriptedServer, processes_of
+from support.waiting import tried_again, wait_until
+
+LEASE = 2.0
+CONFIRMED = 0.8 * LEASE
+GRACE = 0.15 * LEASE  # the default
+
+# Traps TERM, has a grandchild that does too, and writes down when each was alive and when it was told.
+STUBBORN = """
+import os, signal, sys, time
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+def note(word):
+    os.write(log, f"{word} {os.getpid()} {time.monotonic()}\\n".encode())
+signal.signal(signal.SIGTERM, lambda *_: note("term"))
+if os.fork() == 0 and os.fork() > 0:
+    os._exit(0)
+while True:
+    note("alive")
+    time.sleep(0.004)
+"""
+
+
+class Diary:
+    def __init__(self, path):
+        self.path = path
+
+    def entries(self):
+        with contextlib.suppress(OSError):
+            lines = self.path.read_text().splitlines()
+            return [(word, int(pid), float(when)) for word, pid, when in map(str.split, lines)]
+        return []
+
+    def wait_complete(self):
+        wait_until(lambda: len({pid for _, pid, _ in self.entries()}) >= 2, "command and grandchild")
+
+    def terms(self):
+        return sorted(when for word, _, when in self.entries() if word == "term")
+
+    def last_sign_of_life(self):
+        return max(when for _, _, when in self.entries())
+
+
+@pytest.fixture
+def scripted():
+    with ScriptedServer() as server:
+        yield server
+
+
+@pytest.fixture
+def stubborn(scripted, tmp_path):
+    """Starts the stubborn job and gives (run, claim, diary) once it is complete."""
+    with contextlib.ExitStack() as cleanup:
+        runs = []
+
+        def start(*options):
+            number = len(runs)
+            diary = Diary(tmp_path / f"diary-{number}")
+            name = f"n{number}"
+            words = ("python3", "-c", STUBBORN, str(diary.path))
+            run = Run(scripted, name, *words, options=["--lease", f"{LEASE}s", *options])
+            runs.append(cleanup.enter_context(run))
+            diary.wait_complete()
+            return run, scripted.granted(name), diary
+
+        yield start
+
+
+def wait_heartbeat(claim):
+    seen = claim.answered_at
+    wait_until(lambda: claim.answered_at != seen, "a heartbeat answered", interval=0.001)
+
+
+def check_silence(run, claim, diary, grace):
+    """The last answer counts from the sending of its heartbeat, which is when it arrived here."""
+    status, out, err = run.end()
+    last = claim.answered_at
+    assert status == 76 and out == "" and '"n' in err
+    killed_after = diary.last_sign_of_life() - last
+    assert CONFIRMED - 0.08 < killed_after < CONFIRMED + 0.05
+    if grace:
+        assert len(diary.terms()) == 2, "the whole group is told, once"
+        assert diary.terms()[0] - last == pytest.approx(CONFIRMED - grace, abs=0.05)
+    else:
+        assert not diary.terms()
+    assert not processes_of(run.name)
+
+
+@tried_again
+@pytest.mark.parametrize("grace", [None, 0, 0.5])
+def test_silence(scripted, stubborn, grace):
+    scripted.silent = False
+    run, claim, diary = stubborn(*([] if grace is None else ["--grace", f"{int(grace * 1000)}ms"]))
+    wait_heartbeat(claim)
+    scripted.silent = True
+    check_silence(run, claim, diary, GRACE if grace is None else grace)
+
+
+@tried_again
+@pytest.mark.parametrize("how", ["error", "reset", "end"])
+@pytest.mark.parametrize("grace", [0.3, 0])
+def test_an_announced_loss(scripted, stubborn, how, grace):
+    run, claim, diary = stubborn("--grace", f"{int(grace * 1000)}ms")
+    if how == "error":
+        scripted.send_error(claim, 0x02, b"closed by administrator")
+    elif how == "reset":
+        scripted.reset(claim)
+    else:
+        claim.sock.shutdown(1)
+    told = time.monotonic()
+    status, out, err = run.end()
+    assert status == 76 and out == "" and "lost" in err
+    if grace:
+        assert len(diary.terms()) == 2
+        assert diary.terms()[0] - told < 0.05
+    assert grace - 0.02 < diary.last_sign_of_life() - told < grace + 0.05
+
+
+def test_a_loss_wins_over_the_commands_own_status(scripted):
+    for status in (0, 7):
+        name = f"n{status}"
+        script = f"trap 'exit {status}' TERM; echo ready; while :; do sleep 0.02; done"
+        with Run(scripted, name, "sh", "-c", script) as run:
+            assert run.line() == "ready"
+            scripted.send_error(scripted.claim(name), 0x01)
+            assert run.end()[0] == 76
+
+
+def test_a_grandchild_that_outlives_the_command_is_killed_in_the_end(scripted):
+    script = "(trap '' TERM; exec sleep 60) & trap 'exit 0' TERM; echo ready; while :; do sleep 0.02; done"
+    with Run(scripted, "n", "sh", "-c", script, options=["--lease", "2s"]) as run:
+        assert run.line() == "ready"
+        scripted.reset(scripted.claim("n"))
+        assert run.end()[0] == 76
+        assert not processes_of("n")
+
+
+def test_a_stopped_job_is_told_and_killed_too(scripted):
+    with Run(scripted, "n", "sleep", "60", options=["--lease", "1s"]) as run:
+        command = run.commands()[0]
+        os.kill(command, signal.SIGSTOP)
+        time.sleep(0.1)
+        scripted.silent = True
+        assert run.end()[0] == 76
+        assert not processes_of("n")
+
+
+# --- who enforces it
+
+
+@tried_again
+def test_silence_while_the_wrapper_is_stopped(scripted, stubborn):
+    scripted.silent = False
+    run, claim, diary = stubborn()
+    run.signal(signal.SIGSTOP)
+    wait_heartbeat(claim)  # the lock is kept: the guardian does not stop
+    wait_heartbeat(claim)
+    scripted.silent = True
+    wait_until(lambda: not processes_of(run.name), "the job killed")
+    run.signal(signal.SIGCONT)
+    check_silence(run, claim, diary, GRACE)
+
+
+@tried_again
+@pytest.mark.parametrize("grace", [None, 0])
+def test_the_wrapper_acts_when_the_guardian_cannot(scripted, stubborn, grace):
+    """A stopped guardian sends no heartbeats; the job is dead before the lease ends, the claim after."""
+    alive_at_end = []
+    scripted.on_end = lambda claim: alive_at_end.extend(processes_of(claim.name))
+    run, claim, diary = stubborn(*([] if grace is None else ["--grace", "0"]))
+    wait_heartbeat(claim)
+    os.kill(run.guardian, signal.SIGSTOP)
+    status, _, err = run.end()
+    assert status == 76 and err
+    assert len(diary.terms()) == (0 if grace == 0 else 2)
+    assert CONFIRMED - 0.25 * LEASE < diary.last_sign_of_life() - claim.answered_at < CONFIRMED + 0.15
+    wait_until(lambda: claim.ended_at, "the claim ended")
+    assert not alive_at_end

@@ -1,0 +1,208 @@
+"""The terminal and job control: case L6."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import termios
+import time
+
+import pytest
+
+from ctl import Run, ScriptedServer, binary, clean_environment, processes_of, run_words, state, stat_fields
+from support.waiting import wait_until
+
+
+@pytest.fixture
+def scripted():
+    with ScriptedServer() as server:
+        yield server
+
+
+class Screen:
+    """A terminal with a program on it that leads the session, and a person's keys and eyes."""
+
+    def __init__(self, *words):
+        self.keys, inside = pty.openpty()
+        self.seen = ""
+
+        def take_terminal():
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        self.process = subprocess.Popen(
+            words,
+            stdin=inside, stdout=inside, stderr=inside,
+            env=clean_environment({"PS1": "", "TERM": "dumb"}),
+            start_new_session=True,
+            preexec_fn=take_terminal,
+        )  # fmt: skip
+        os.close(inside)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        os.close(self.keys)
+
+    def type(self, text):
+        os.write(self.keys, text.encode())
+
+    def read_until(self, pattern, within=10):
+        """Waits until the pattern shows after what was read before; the match."""
+        deadline = time.monotonic() + within
+        while not (match := re.search(pattern, self.seen)):
+            left = deadline - time.monotonic()
+            assert left > 0, f"{pattern!r} does not show in {self.seen!r}"
+            if select.select([self.keys], [], [], left)[0]:
+                with contextlib.suppress(OSError):
+                    self.seen += os.read(self.keys, 4096).decode()
+        self.seen = self.seen[match.end() :]
+        return match
+
+
+def foreground_of(pid):
+    return int(stat_fields(pid)[5])
+
+
+def shell_line(scripted, *words, options=()):
+    return " ".join([binary(), *run_words(scripted, "n", *words, options=options)])
+
+
+@pytest.fixture
+def shell():
+    """An interactive shell with job control."""
+    with Screen("bash", "--norc", "--noprofile", "-i") as screen:
+        screen.type("stty -echo; bind 'set enable-bracketed-paste off' 2>/dev/null; echo be''gin\n")
+        screen.read_until("begin")
+        yield screen
+
+
+def test_the_terminal_is_handed_over_and_taken_back(scripted, shell):
+    script = "\"read line; echo got-\\$line; kill -0 \\$\\$\""
+    shell.type(shell_line(scripted, "sh", "-c", script) + "; echo status-$?\n")
+    command = wait_until(lambda: processes_of("n"), "the command")[0]
+    wait_until(lambda: foreground_of(command) == os.getpgid(command), "the command has the terminal")
+    shell.type("words\n")
+    shell.read_until("got-words")
+    shell.read_until("status-0")
+    shell.type("read line; echo shell-$line\n")  # the shell can read again
+    shell.type("more\n")
+    shell.read_until("shell-more")
+
+
+def test_it_is_taken_back_without_a_job_control_shell(scripted):
+    """A script that goes on reading after the run: nobody but the wrapper returns the terminal."""
+    script = shell_line(scripted, "true") + "; read line; echo script-$line; sleep 60"
+    with Screen("sh", "-c", script) as screen:
+        wait_until(lambda: [claim.ended_at for claim in scripted.claims] not in ([], [None]), "the run ended")
+        wait_until(lambda: foreground_of(screen.process.pid) == screen.process.pid, "the script has it back")
+        screen.type("again\n")
+        screen.read_until("script-again")
+
+
+def test_a_run_in_the_background_leaves_the_terminal_alone(scripted, shell):
+    shell.type(shell_line(scripted, "sleep", "60") + " & echo st''arted\n")
+    shell.read_until("started")
+    command = wait_until(lambda: processes_of("n"), "the command")[0]
+    time.sleep(0.1)
+    assert foreground_of(command) == shell.process.pid
+    shell.type("kill %1; wait %1; echo status-$?\n")
+    shell.read_until("status-143")
+
+
+def test_control_c_reaches_the_command(scripted, shell):
+    script = "\"trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.02; done\""
+    shell.type(shell_line(scripted, "sh", "-c", script) + "\n")
+    shell.read_until("ready")
+    shell.type("\x03")
+    shell.read_until("caught")
+    shell.type("echo status-$?\n")
+    shell.read_until("status-9")
+
+
+def test_a_stopped_command_keeps_its_lock(scripted, shell):
+    """Control-Z gives the prompt back; heartbeats go on for many leases; fg goes on with it all."""
+    script = "\"echo ready; read line; echo got-\\$line\""
+    shell.type(shell_line(scripted, "sh", "-c", script, options=["--lease", "400ms"]) + "\n")
+    shell.read_until("ready")
+    command = processes_of("n")[0]
+    shell.type("\x1a")
+    shell.read_until("Stopped")
+    assert state(command) == "T"
+    claim = scripted.claim("n")
+    time.sleep(1.5)
+    assert time.monotonic() - claim.answered_at < 0.3 and claim.ended_at is None
+    shell.type("echo prompt-works\n")
+    shell.read_until("prompt-works")
+    shell.type("fg\n")
+    wait_until(lambda: foreground_of(command) == os.getpgid(command), "the command has the terminal")
+    shell.type("words\n")
+    shell.read_until("got-words")
+    shell.type("echo status-$?\n")
+    shell.read_until("status-0")
+
+
+def test_control_z_and_bg(scripted, shell):
+    script = "\"echo ready; while :; do sleep 0.02; done\""
+    shell.type(shell_line(scripted, "sh", "-c", script) + "\n")
+    shell.read_until("ready")
+    command = processes_of("n")[0]
+    shell.type("\x1a")
+    shell.read_until("Stopped")
+    shell.type("bg\n")
+    wait_until(lambda: state(command) != "T", "the command runs again")
+    assert foreground_of(command) == shell.process.pid
+    shell.type("kill %1; wait %1; echo status-$?\n")
+    shell.read_until("status-143")
+
+
+def test_control_z_where_no_shell_could_continue_it(scripted):
+    """The run leads the session: the key is ignored, as the kernel does, and nothing hangs."""
+    script = "echo ready; while :; do sleep 0.02; done"
+    with Screen(binary(), *run_words(scripted, "n", "sh", "-c", script)) as screen:
+        screen.read_until("ready")
+        command = processes_of("n")[0]
+        screen.type("\x1a")
+        time.sleep(0.2)
+        wait_until(lambda: state(command) in ("S", "R"), "the command runs on")
+        screen.type("\x03")
+        assert screen.process.wait(10) == 130
+
+
+def test_stopped_from_outside_without_a_terminal(scripted):
+    with Run(scripted, "n", "sh", "-c", "echo ready; read line", options=["--lease", "400ms"],
+             stdin=subprocess.PIPE, start_new_session=True) as run:  # fmt: skip
+        assert run.line() == "ready"
+        command = run.commands()[0]
+        os.kill(command, signal.SIGSTOP)
+        claim = scripted.claim("n")
+        time.sleep(1.5)
+        assert state(command) == "T", "nobody continues what somebody stopped"
+        assert time.monotonic() - claim.answered_at < 0.3 and claim.ended_at is None
+        os.kill(command, signal.SIGCONT)
+        run.process.stdin.write("x\n")
+        run.process.stdin.flush()
+        assert run.process.wait(10) == 0
+
+
+def test_control_z_while_queued(scripted, shell):
+    """The place in the queue is kept, and the command does not start while the run is stopped."""
+    owner = scripted.owner("n")
+    shell.type(shell_line(scripted, "echo", "ran", options=["--lease", "400ms"]) + "\n")
+    claim = scripted.claim("n")
+    time.sleep(0.1)
+    shell.type("\x1a")
+    shell.read_until("Stopped")
+    scripted.release(owner)
+    time.sleep(1.2)
+    assert claim.ended_at is None and not processes_of("n")
+    assert time.monotonic() - claim.answered_at < 0.3
+    shell.type("fg\n")
+    shell.read_until("ran")
