@@ -205,23 +205,32 @@ def test_server_sets_no_keepalive(server):
         assert not any("keepalive" in line for line in lines), lines
 
 
+@tried_again
 def test_frames_are_not_held_back(server):
-    """TCP_NODELAY: the second small frame does not wait for the acknowledgement of the first."""
+    """TCP_NODELAY: a small frame does not wait until the one before it is acknowledged, which the client's
+    kernel may delay by 40 ms."""
     slowest = 0.0
-    for _ in range(20):
-        owner = server.owner("no-delay")
-        with server.connect() as waiter:
+    with server.connect() as client:
+        client.own("no-delay")
+        for _ in range(30):
+            client.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+            client.heartbeat()
+            client.expect_acquired()
+            sent_at = time.monotonic()
+            client.heartbeat()  # no data of ours carries an acknowledgement of the answer to this one
+            client.expect_acquired()
+            client.heartbeat()
+            client.expect_acquired()
+            slowest = max(slowest, client.received_at - sent_at)
+            owner, waiter = server.owner("no-delay-push"), server.connect()
             waiter.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
-            waiter.queue("no-delay")
-            for _ in range(3):
-                waiter.heartbeat().expect_waiting()
+            waiter.queue("no-delay-push")
             left_at = time.monotonic()
-            waiter.heartbeat()
             owner.close()
-            while waiter.next_frame().__class__.__name__ != "Acquired":
-                pass
+            waiter.expect_acquired()
             slowest = max(slowest, waiter.received_at - left_at)
-    assert slowest < 1, f"{slowest:.3f} s"
+            waiter.close()
+    assert slowest < 0.03, f"{slowest * 1000:.1f} ms"
 
 
 @pytest.mark.parametrize("how", ["close", "reset"])

@@ -256,18 +256,18 @@ def test_file_that_is_no_socket_is_not_replaced(socket_path):
 
 def test_of_many_starters_on_one_unix_socket_one_wins(socket_path):
     """They find the same stale socket at the same moment. The lock file beside it settles who it is."""
-    for _ in range(scaled(8, at_least=2)):
+    for _ in range(scaled(20, at_least=3)):
         stale = Server(listen=f"unix:{socket_path}")
         stale.kill()
         stale.dispose()
-        barrier = threading.Barrier(4)
+        barrier = threading.Barrier(8)
         starters = []
 
         def start():
             barrier.wait()
             starters.append(Server(listen=f"unix:{socket_path}", wait=False))
 
-        racers = [threading.Thread(target=start) for _ in range(4)]
+        racers = [threading.Thread(target=start) for _ in range(8)]
         for racer in racers:
             racer.start()
         for racer in racers:
@@ -283,3 +283,25 @@ def test_of_many_starters_on_one_unix_socket_one_wins(socket_path):
         finally:
             for starter in starters:
                 starter.dispose()
+
+
+def test_starter_that_is_slow_to_replace_a_stale_unix_socket_does_not_steal_it(socket_path):
+    """Two starters find the socket stale; each stands still before it unlinks the file. Without the lock
+    file the second one would remove the first one's live socket, and there would be two lock spaces."""
+    stale = Server(listen=f"unix:{socket_path}")
+    stale.kill()
+    stale.dispose()
+    slow = ("strace", "-D", "-o", "/dev/null", "-e", "trace=unlink,unlinkat",
+            "-e", "inject=unlink,unlinkat:delay_enter=400000")  # fmt: skip
+    no_leak_check = {"ASAN_OPTIONS": "detect_leaks=0"}  # it cannot work under a tracer
+    starters = [
+        Server(listen=f"unix:{socket_path}", prefix=slow, env=no_leak_check, wait=False) for _ in range(2)
+    ]
+    try:
+        wait_until(lambda: any(s.exit_code() is not None for s in starters), "one gave up", within=5)
+        (winner,) = [starter for starter in starters if starter.exit_code() is None]
+        winner.wait_listening()
+        own_and_leave(socket_path)
+    finally:
+        for starter in starters:
+            starter.dispose()
