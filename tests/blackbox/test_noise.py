@@ -1,5 +1,6 @@
 """Case S7: lengths, truncations and noise. A code where a reply is possible, a clean end, flat memory."""
 
+import os
 import random
 
 import pytest
@@ -82,8 +83,12 @@ def test_noise(server):
         client.own("after the noise")
 
 
-def test_memory_is_flat(server):
+def test_memory_is_flat(start_server, threads):
     """Names that come and go, refused connections and noise leave no memory behind."""
+    no_quarantine = ":quarantine_size_mb=0:thread_local_quarantine_size_kb=0"  # AddressSanitizer's, of freed memory
+    server = start_server(
+        "-threads", threads, env={"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + no_quarantine}
+    )
 
     def traffic(rounds, salt):
         for index in range(rounds):

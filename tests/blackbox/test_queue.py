@@ -153,3 +153,24 @@ def test_a_long_queue_moves_from_end_to_end(server):
             waiter.close()
     with server.connect() as client:
         client.own("long")
+
+
+@pytest.mark.parametrize("leave", ["close", "reset", "half_close"])
+def test_owner_and_the_whole_front_of_the_queue_leave_together(server, leave):
+    """They left while the server stood still, so it may promote one after the other that is gone."""
+    owner = server.owner("front")
+    front = [server.waiter("front") for _ in range(60)]
+    alive, behind = server.waiter("front"), server.waiter("front")
+    server.pause()
+    try:
+        for connection in [owner, *reversed(front)]:
+            getattr(connection, leave)()
+    finally:
+        server.resume()
+    token = alive.expect_acquired(within=2)
+    alive.heartbeat().expect_acquired(token)
+    assert behind.poll() is None
+    alive.close()
+    assert behind.expect_acquired(within=1) > token
+    behind.close()
+    close_all(front)
