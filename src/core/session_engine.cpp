@@ -1,6 +1,7 @@
 #include "core/session_engine.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/assert.hpp"
@@ -78,8 +79,8 @@ void session_engine::take_messages(connected_session& who, std::span<const std::
 bool session_engine::judge(std::size_t budget) {
     for (; budget > 0; --budget) {
         const time_point now = clock_->now();
-        if (!blocked_.empty() && now - blocked_.front().since > settings_.io_timeout) {
-            judge_backlog(*blocked_.front().who, now);
+        if (!blocked_.empty() && now - blocked_.front().since() > settings_.io_timeout) {
+            judge_backlog(blocked_.front().who(), now);
         } else if (session* const suspect = table_.suspect(now)) {
             judge_lease(connected(*suspect), now);
         } else {
@@ -117,10 +118,12 @@ void session_engine::judge_lease(connected_session& who, time_point now) {
 
 void session_engine::judge_backlog(connected_session& who, time_point now) {
     MONOLOCK_ASSERT(who.flow_ == flow::blocked);
-    const time_point limit = who.backlog_->since + settings_.io_timeout;
-    MONOLOCK_ASSERT(limit < now);
     if (flush_backlog(who) || who.flow_ != flow::blocked) {
         return;
+    }
+    const time_point limit = who.backlog_->since() + settings_.io_timeout;
+    if (now <= limit) {
+        return;  // what was late is out, and the next frame has time left
     }
     // However late both are judged, the limit that came first gives the reason.
     if (who.last_seen() + who.lease() < limit) {
@@ -133,7 +136,7 @@ void session_engine::judge_backlog(connected_session& who, time_point now) {
 std::optional<time_point> session_engine::next_deadline() const noexcept {
     std::optional<time_point> next = table_.next_deadline();
     if (!blocked_.empty()) {
-        const time_point blocked = blocked_.front().since + settings_.io_timeout + nanoseconds{1};
+        const time_point blocked = blocked_.front().since() + settings_.io_timeout + nanoseconds{1};
         next = next ? std::min(*next, blocked) : blocked;
     }
     return next;
@@ -202,7 +205,7 @@ void session_engine::write(connected_session& who, std::span<const std::byte> by
         case flow::open:
             break;
         case flow::blocked:
-            who.backlog_->bytes.insert(who.backlog_->bytes.end(), bytes.begin(), bytes.end());
+            who.backlog_->append(bytes, clock_->now());
             return;
         case flow::mute:
         case flow::doomed:
@@ -226,22 +229,22 @@ void session_engine::write(connected_session& who, std::span<const std::byte> by
 
 void session_engine::hold_back(connected_session& who, std::span<const std::byte> bytes) {
     who.backlog_ = std::make_unique<output_backlog>(who);
-    who.backlog_->since = clock_->now();
-    who.backlog_->bytes.assign(bytes.begin(), bytes.end());
+    who.backlog_->append(bytes, clock_->now());
     who.flow_ = flow::blocked;
     blocked_.push_back(*who.backlog_);
     who.await_writable();
 }
 
-// Whether everything is out, and the session open again. The time of the backlog does not start
-// anew with progress: it counts until all of it is out.
+// Whether everything is out, and the session open again. Progress does not extend the time of a
+// frame that is not out yet: a later one's time counts only once all before it is.
 bool session_engine::flush_backlog(connected_session& who) {
-    auto& bytes = who.backlog_->bytes;
-    const send_result did = who.send(bytes);
+    output_backlog& backlog = *who.backlog_;
+    const send_result did = who.send(backlog.bytes());
     switch (did.status) {
         case send_status::sent:
-            bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(did.count));
-            if (!bytes.empty()) {
+            backlog.remove(did.count);
+            if (!backlog.empty()) {
+                place_by_time(backlog);
                 return false;
             }
             drop_backlog(who);
@@ -256,6 +259,16 @@ bool session_engine::flush_backlog(connected_session& who) {
             return false;
     }
     return false;
+}
+
+// Its time may have moved on, and with it its place among the blocked.
+void session_engine::place_by_time(output_backlog& backlog) noexcept {
+    blocked_.erase(blocked_.iterator_to(backlog));
+    auto place = blocked_.end();
+    while (place != blocked_.begin() && std::prev(place)->since() > backlog.since()) {
+        --place;
+    }
+    blocked_.insert(place, backlog);
 }
 
 void session_engine::drop_backlog(connected_session& who) noexcept {

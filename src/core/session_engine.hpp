@@ -86,6 +86,7 @@ private:
     void write(connected_session& who, std::span<const std::byte> bytes);
     void hold_back(connected_session& who, std::span<const std::byte> bytes);
     bool flush_backlog(connected_session& who);
+    void place_by_time(output_backlog& backlog) noexcept;
     void drop_backlog(connected_session& who) noexcept;
 
     void refuse(connected_session& who, end_reason why, const protocol::malformed& refusal);

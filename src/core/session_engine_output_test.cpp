@@ -114,6 +114,24 @@ TEST(session_engine_output, progress_does_not_extend_the_io_timeout) {
     EXPECT_EQ(stage.facts().front(), "ended(#1, io_timeout, was owning for 5000000001 ns)");
 }
 
+// A promotion pushed into a backlog has the I/O timeout from its own time, once what is ahead of it
+// is out.
+TEST(session_engine_output, a_push_behind_a_blocked_reply_has_its_own_time) {
+    engine_stage stage{5s};
+    stage.enters(1, {.lease = 600s});
+    stage.enters(2, {.lease = 600s});
+    stage.at(2).takes(0);
+    stage.beats(2);
+    stage.passes(4s);
+    stage.closes(1);
+    stage.passes(500ms);
+    stage.makes_room(2, 1);  // the WAITING
+    stage.passes_and_is_judged(4500ms);
+    EXPECT_TRUE(stage.has(2));
+    stage.passes_and_is_judged(1ns);
+    EXPECT_FALSE(stage.has(2));
+}
+
 TEST(session_engine_output, the_io_timeout_begins_anew_with_another_block) {
     engine_stage stage{5s};
     block_the_owner(stage, 600s);

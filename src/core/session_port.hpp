@@ -17,12 +17,30 @@ namespace monolock::core {
 class connected_session;
 
 // Replies that could not be written yet.
-struct output_backlog : boost::intrusive::list_base_hook<> {
-    explicit output_backlog(connected_session& of) noexcept : who{&of} {}
+class output_backlog : public boost::intrusive::list_base_hook<> {
+public:
+    explicit output_backlog(connected_session& of) noexcept : who_{&of} {}
 
-    connected_session* who;
-    time_point since;              // when the first byte could not be written
-    std::vector<std::byte> bytes;  // still to be sent
+    [[nodiscard]] connected_session& who() const noexcept { return *who_; }
+    [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
+    [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
+    // When the first of them could not be written. Not when empty.
+    [[nodiscard]] time_point since() const noexcept { return parts_.front().since; }
+
+    void append(std::span<const std::byte> bytes, time_point now);
+    // The first `count` bytes are out.
+    void remove(std::size_t count) noexcept;
+
+private:
+    // Bytes held back at one time.
+    struct part {
+        std::size_t size;
+        time_point since;
+    };
+
+    connected_session* who_;
+    std::vector<std::byte> bytes_;
+    std::vector<part> parts_;  // their sizes add up to all bytes
 };
 
 // What became of a receive. The difference between the last two decides who may own a lock:

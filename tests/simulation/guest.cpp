@@ -61,6 +61,9 @@ core::send_result claim_session::send(std::span<const std::byte> bytes) noexcept
             if (did.count < bytes.size() && !record.write_short) {
                 server.blocked_ = this;
             }
+            if (bytes.size() - did.count <= protocol::acquired_bytes && pushed_at) {
+                blocked_at = *std::exchange(pushed_at, std::nullopt);  // only the push is left
+            }
             server.rules_->wrote(record, bytes.first(did.count), bytes.size());
             break;
         case io_status::eof:

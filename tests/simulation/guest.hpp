@@ -26,7 +26,8 @@ public:
 
     // Readings of the server's clock, as the engine should have taken them.
     nanoseconds heard_at{0};
-    nanoseconds blocked_at{0};
+    nanoseconds blocked_at{0};             // since when the frame waits that is the next to be out
+    std::optional<nanoseconds> pushed_at;  // into a backlog, behind all that was held back before
     bool dropped = false;
 
 private:

@@ -74,6 +74,12 @@ void server_process::on_fact(const core::fact& what) {
         return;
     }
     rules_->fact_stated(what);
+    if (const auto* const grant = std::get_if<core::granted>(&what)) {
+        guest& host = guest_of(*grant->who);
+        if (host.record().write_short) {
+            host.session->pushed_at = last_reading_;
+        }
+    }
     const auto* const end = std::get_if<core::ended>(&what);
     if (end == nullptr) {
         return;
