@@ -30,6 +30,9 @@ acceptor::acceptor(loop& on, posix::descriptor listening, surroundings& around, 
 
 void acceptor::stop() {
     retry_.cancel();
+    // Those for whom there is no slot come out of the reserve, one at a time: nobody accepts any
+    // more, and they are let go at once.
+    stopping_ = true;
     while (accept_one() == outcome::go_on) {
     }
     boost::system::error_code ignored;
@@ -72,7 +75,7 @@ void acceptor::pause() {
 
 acceptor::outcome acceptor::accept_one() {
     descriptor_budget::slot slot = around_->budget.take();
-    if (!slot) {
+    if (!slot && !stopping_) {
         ++around_->errors;
         return try_later("all connections that the descriptor limit allows are taken");
     }

@@ -19,6 +19,8 @@ namespace monolock::server {
 // error: when descriptors run out it waits and tries again, without spinning (docs/protocol.md).
 class acceptor {
 public:
+    // Called with each connection. It has no slot in the budget if it was in the backlog when the
+    // acceptor stopped and there was none to be had: then it must be closed before returning.
     using handler = std::function<void(loose_connection, const peer_address&)>;
 
     // What the acceptors of all shards share.
@@ -54,6 +56,7 @@ private:
     surroundings* around_;
     logger* log_;
     handler on_connection_;
+    bool stopping_ = false;
 };
 
 }  // namespace monolock::server

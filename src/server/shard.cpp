@@ -66,6 +66,10 @@ void shard::stop_and_join() {
 }
 
 void shard::on_connection(loose_connection connection, const peer_address& peer) {
+    if (!connection.slot) {
+        refuse_at_once(connection.descriptor);
+        return;
+    }
     const boost::intrusive_ptr<handshake> made{
         new handshake{loop_, std::move(connection), peer, *this}};
     if (stage_ != stage::serving) {
@@ -74,6 +78,17 @@ void shard::on_connection(loose_connection connection, const peer_address& peer)
     }
     handshakes_.add(*made);
     made->start();
+}
+
+// Without lingering: what the peer sent already is read, so that the close does not destroy the
+// ERROR; what it sends later may.
+void shard::refuse_at_once(const posix::descriptor& connection) {
+    std::array<std::byte, core::session_engine::receive_bytes_max>
+        input;  // NOLINT: only written to
+    static_cast<void>(send_to(
+        connection.get(),
+        protocol::encode_error(shutting_down, protocol::canonical_reason(shutting_down)).bytes()));
+    static_cast<void>(receive_from(connection.get(), input));
 }
 
 void shard::on_claim(connection_socket&& socket, claim_arrival&& claim) {

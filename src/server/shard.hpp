@@ -91,6 +91,7 @@ private:
                       std::string_view reason) override;
 
     void on_connection(loose_connection connection, const peer_address& peer);
+    static void refuse_at_once(const posix::descriptor& connection);
     void admit(connection_socket&& socket, const claim_arrival& claim);
     void arrive(claim_arrival& claim);
     void arm_timer();

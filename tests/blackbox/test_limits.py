@@ -110,3 +110,13 @@ def test_exhausted_server_shuts_down_in_order(start_server):
     assert server.wait_exit(within=5) == 0
     for client in crowd:
         client.close()
+
+
+def test_a_backlog_that_no_descriptor_was_left_for_hears_of_the_shutdown(exhausted):
+    """Spec, section 5: every connection not yet admitted gets 0x01, those in the backlog too."""
+    server, owners, knocking = exhausted
+    server.signal(15)
+    for connection in owners + knocking:
+        connection.expect_error(0x01)
+        connection.close()
+    assert server.wait_exit() == 0
