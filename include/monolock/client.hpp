@@ -26,7 +26,7 @@ struct client_options {
 
     // The local end of a TCP connection: a numeric address, "10.0.0.7" or "[::1]", or with a port,
     // "10.0.0.7:9000". Empty: the system chooses. Not with a Unix address or a dialer.
-    std::string local_address;
+    std::string local_address{};
 
     // For tunnels and proxies: returns a connected stream socket, which the library then owns (it
     // makes it non-blocking and close-on-exec). Replaces resolving and connecting; bounded by
@@ -35,12 +35,12 @@ struct client_options {
     // token requested, and what it still returns is closed; it must own what it uses, for it may
     // end later than the client. It fails by throwing: a std::system_error's code is reported as it
     // is.
-    std::function<int(const std::string& address, std::stop_token stop)> dialer;
+    std::function<int(const std::string& address, std::stop_token stop)> dialer{};
 
     // Told of each stage that a claim enters (connecting, requesting, queued, held), in order; held
     // before the acquire returns. Runs on the background thread or on the caller's: keep it short.
     // What it throws is dropped.
-    std::function<void(std::string_view name, stage entered)> on_stage;
+    std::function<void(std::string_view name, stage entered)> on_stage{};
 };
 
 // Guarded work: gets a token whose stop is requested when the lock is lost or the caller asks to
