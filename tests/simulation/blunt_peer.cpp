@@ -7,11 +7,7 @@
 
 namespace monolock::simulation {
 
-namespace {
-
 using namespace std::chrono_literals;
-
-}  // namespace
 
 blunt_peer::blunt_peer(context& world, rules& checks, dialer& network, int number)
     : world_{&world}, rules_{&checks}, network_{&network}, number_{number} {}
@@ -135,7 +131,7 @@ void blunt_peer::next_burst() {
 }
 
 void blunt_peer::send_some() {
-    if (unsent_.empty()) {
+    if (link_ == nullptr || unsent_.empty()) {
         return;
     }
     claim_record& record = rules_->of(link_->id());
@@ -151,16 +147,18 @@ void blunt_peer::send_some() {
 }
 
 void blunt_peer::on_ready(connection& /*link*/) {
-    const std::uint32_t attempt = attempt_;
     if (!half_closed_) {
         send_some();
     }
-    if (attempt == attempt_ && reads_) {
+    if (reads_) {
         read_some();
     }
 }
 
 void blunt_peer::read_some() {
+    if (link_ == nullptr) {
+        return;  // it could not write, and is gone
+    }
     claim_record& record = rules_->of(link_->id());
     std::array<std::byte, 256> buffer{};
     for (;;) {

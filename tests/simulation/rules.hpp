@@ -95,7 +95,8 @@ struct expiry_evidence {
 //   server
 //                           was stopped
 //   io_timeout_bounds       a blocked write ends its session after the I/O timeout, not before
-//   ended_for_cause         a graceful end has a word of the peer, or an ERROR, before it
+//   first_limit             of a blocked session's lease and I/O timeout the one that passed first
+//   ends it ended_for_cause         a graceful end has a word of the peer, or an ERROR, before it
 //   ends_at_once            FIN, RST and what is answered with an ERROR end the session in that
 //   turn replies                 frames are what the facts say, in order, each whole and its own
 //   one_reply_per_message   every message has one
@@ -129,6 +130,9 @@ public:
     void expired(const claim_record& who, const expiry_evidence& evidence);
     void io_timed_out(const claim_record& who, nanoseconds blocked, nanoseconds limit,
                       bool was_stopped);
+    // Of a session whose replies are blocked; readings of the server's clock.
+    void ended_by_limit(const claim_record& who, core::end_reason why, nanoseconds lease_over,
+                        nanoseconds io_over) const;
     // A byte that the server has not read, and since when it might have been.
     void left_unread(const claim_record& who, nanoseconds since) const;
     // After each call of the engine: the books must balance.

@@ -249,6 +249,16 @@ void rules::io_timed_out(const claim_record& who, nanoseconds blocked, nanosecon
     }
 }
 
+void rules::ended_by_limit(const claim_record& who, core::end_reason why, nanoseconds lease_over,
+                           nanoseconds io_over) const {
+    if (why == core::end_reason::expired && lease_over >= io_over) {
+        fail("first_limit", who, "expired, but its I/O timeout passed before its lease");
+    }
+    if (why == core::end_reason::io_timeout && io_over > lease_over) {
+        fail("first_limit", who, "ended io_timeout, but its lease passed before");
+    }
+}
+
 void rules::left_unread(const claim_record& who, nanoseconds since) const {
     if (since > lateness_max && !who.write_short) {
         fail("read_in_time", who, "a byte has been there for " + ns(since) + " and is not read");

@@ -87,6 +87,10 @@ void server_process::on_fact(const core::fact& what) {
     const guest& host = guest_of(*end->who);
     const claim_session& who = *host.session;
     const claim_record& record = host.record();
+    if (record.write_short && !who.dropped) {
+        rules_->ended_by_limit(record, end->why, who.heard_at + record.lease,
+                               who.blocked_at + settings_.io_timeout);
+    }
     if (end->why == core::end_reason::expired) {
         rules_->expired(
             record,
@@ -181,7 +185,7 @@ void server_process::turn() {
         bury();
         return;
     }
-    std::erase_if(guests_, [this](const auto& entry) {
+    std::erase_if(guests_, [](const auto& entry) {
         return entry.second->at == guest::phase::gone && !entry.second->queued;
     });
     std::erase_if(links_, [](const connection* link) { return !link->is_open(side::server); });

@@ -16,7 +16,7 @@ namespace monolock::simulation {
 
 // The machine under the server: its clocks survive the process.
 struct server_machine {
-    drifting_clock steady;
+    drifting_clock steady{nanoseconds{0}, 1000};
     std::int64_t wall_ms_at_start = 0;
     std::int64_t wall_steps_ms = 0;
 
