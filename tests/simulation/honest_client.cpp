@@ -17,6 +17,22 @@ drifting_clock draw_clock(context& world) {
     return {world.random.between(sim_time{0}, sim_time{1000s}), 1000 + drift};
 }
 
+const char* text_of(detail::loss_kind why) {
+    switch (why) {
+        case detail::loss_kind::acquire_timeout:
+            return "lost its claim on lock {}: no answer to the ACQUIRE";
+        case detail::loss_kind::heartbeat_timeout:
+            return "lost its claim on lock {}: heartbeat timeout";
+        case detail::loss_kind::connection_closed:
+            return "lost its claim on lock {}: connection closed";
+        case detail::loss_kind::protocol_violation:
+            return "lost its claim on lock {}: protocol violation";
+        case detail::loss_kind::server_error:
+            return "lost its claim on lock {}: ERROR";
+    }
+    return "?";
+}
+
 }  // namespace
 
 honest_client::honest_client(context& world, rules& checks, dialer& network, int number)
@@ -96,6 +112,7 @@ void honest_client::connected(connection& link) {
     at_ = phase::claiming;
     link_ = &link;
     record_ = &rules_->of(link.id());
+    record_->honest = true;
     claim_.emplace(lock_name_of(lock_), lease_);
     link.own(side::client, this);
     in_turn_ = false;
@@ -306,8 +323,12 @@ void honest_client::work_ends() {
 }
 
 void honest_client::lost() {
-    world_->log.note(self(), "lost its claim on lock {}: kind {}", lock_, claim_->loss().kind);
+    world_->log.note(self(), text_of(claim_->loss().kind), lock_);
     ++world_->counts->losses;
+    if (claim_->loss().kind == detail::loss_kind::protocol_violation) {
+        world_->log.fail("no_false_violation", "client " + std::to_string(number_) +
+                                                   " was told what the protocol does not allow");
+    }
     if (began_quiet_) {
         world_->log.fail("lost_without_cause",
                          "client " + std::to_string(number_) + " lost connection " +

@@ -7,7 +7,7 @@ namespace monolock::simulation {
 namespace {
 
 const char* name_of(side end) {
-    return end == side::client ? "client" : "server";
+    return end == side::client ? "client's socket" : "server's socket";
 }
 
 actor network_actor(std::uint32_t id) {
@@ -59,7 +59,7 @@ io_result connection::read(side end, std::span<std::byte> into) {
         in.last_read_arrived = in.inbox.front().at;
         in.inbox.pop_front();
     }
-    world_->log.note({name_of(end)}, "reads {} bytes of connection {}", count, id_);
+    world_->log.note({name_of(end)}, "connection {}: {} bytes are read", id_, count);
     if (!in.segments.empty() && in.segments.front().arrives <= world_->events.now()) {
         // The window was full and opens again.
         world_->events.in(draw_delay(), [this, end] { deliver(other(end)); });
@@ -78,8 +78,8 @@ io_result connection::write(side end, std::span<const std::byte> bytes) {
     if (count < bytes.size()) {
         ++world_->counts->short_writes;
     }
-    world_->log.note({name_of(end)}, "writes {} of {} bytes to connection {}", count, bytes.size(),
-                     id_);
+    world_->log.note({name_of(end)}, "connection {}: {} of {} bytes are written", id_, count,
+                     bytes.size());
     if (count > 0) {
         const auto taken = bytes.first(count);
         pipe& out = pipe_from(end);
@@ -91,6 +91,7 @@ io_result connection::write(side end, std::span<const std::byte> bytes) {
 
 void connection::shut_down_sending(side end) {
     if (at(end).error == trouble::none && !pipe_from(end).fin_sent) {
+        world_->log.note({name_of(end)}, "connection {}: half-closed", id_);
         send_fin(end);
     }
 }
@@ -101,6 +102,7 @@ void connection::close(side end) {
         return;
     }
     mine.owner = nullptr;
+    world_->log.note({name_of(end)}, "connection {}: closed", id_);
     if (mine.error != trouble::none) {
         mine.life = end_state::dead;
     } else if (!pipe_to(end).inbox.empty()) {
@@ -225,6 +227,7 @@ bool connection::deliver_segment(side from) {
 
 void connection::send_reset(side from) {
     ++world_->counts->resets;
+    world_->log.note({name_of(from)}, "connection {}: RST", id_);
     world_->events.in(draw_delay(), [this, from] {
         if (!stalled(from)) {
             take_reset(other(from));
@@ -274,13 +277,17 @@ void connection::stall(side from, sim_time until) {
         return;
     }
     out.stalled_until = until;
-    world_->log.note(network_actor(id_),
-                     from == side::client ? "the client's packets stop getting through for {} us"
-                                          : "the server's packets stop getting through for {} us",
-                     (until - world_->events.now()).count() / 1000);
-    if (until != never) {
-        world_->events.at(until, [this, from] { resume(from); });
+    const bool up = from == side::client;
+    if (until == never) {
+        world_->log.note(network_actor(id_), up ? "the client's packets are dropped from now on"
+                                                : "the server's packets are dropped from now on");
+        return;
     }
+    world_->log.note(
+        network_actor(id_),
+        up ? "the client's packets stall for {} us" : "the server's packets stall for {} us",
+        (until - world_->events.now()).count() / 1000);
+    world_->events.at(until, [this, from] { resume(from); });
 }
 
 // What was lost has been sent again, acknowledgements included.
@@ -302,7 +309,7 @@ void connection::give_up(side end) {
         return;
     }
     troubled_ = true;
-    world_->log.note({name_of(end)}, "the kernel gives up connection {}", id_);
+    world_->log.note({name_of(end)}, "gives up connection {}: ETIMEDOUT", id_);
     mine.error = trouble::timed_out;
     forget_outgoing(end);
     tell(end);

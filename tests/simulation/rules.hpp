@@ -62,6 +62,7 @@ struct claim_record {
     bool error_read = false;
 
     // The client.
+    bool honest = false;  // it uses the library's claim
     std::optional<sim_time> first_sent;
     std::optional<sim_time> waiting_seen;
     bool believed_after_end = false;
@@ -95,12 +96,16 @@ struct expiry_evidence {
 //   server
 //                           was stopped
 //   io_timeout_bounds       a blocked write ends its session after the I/O timeout, not before
+//   reader_not_blocked      a client of the library, with buffers of a real size, never meets the
+//   I/O
+//                           timeout: its end would be announced by a RST that can be lost
 //   first_limit             of a blocked session's lease and I/O timeout the one that passed first
 //   ends it ended_for_cause         a graceful end has a word of the peer, or an ERROR, before it
 //   ends_at_once            FIN, RST and what is answered with an ERROR end the session in that
 //   turn replies                 frames are what the facts say, in order, each whole and its own
 //   one_reply_per_message   every message has one
 //   replies_read            what a client reads: WAITING…, the push, ACQUIRED…; not more than due
+//   no_false_violation      (client) the claim never calls it a violation: the server is a real one
 //   answered_before_fin     and not less, if the client half-closed and read to the end
 //   token_read              the token of the grant
 //   error_arrives           an ERROR that was written reaches a client that is there

@@ -8,6 +8,7 @@ namespace monolock::simulation {
 namespace {
 
 constexpr nanoseconds lateness_max = milliseconds{5};
+constexpr std::size_t real_buffer_min = 2048;  // no kernel has smaller ones
 
 std::string ns(nanoseconds value) {
     return std::to_string(value.count()) + " ns";
@@ -215,6 +216,10 @@ void rules::ended(const core::ended& what) {
         what.why == core::end_reason::graceful || what.why == core::end_reason::force;
     if (by_word && !who.word_given) {
         fail("ended_for_cause", who, how.str() + ", but nobody said a word");
+    }
+    if (what.why == core::end_reason::io_timeout && who.honest &&
+        world_->plan.send_buffer >= real_buffer_min) {
+        fail("reader_not_blocked", who, how.str());
     }
     if (what.why == core::end_reason::expired && who.believed_after_end) {
         fail(who.believed_with_another ? "two_believers" : "believer_owns", who,
