@@ -173,7 +173,7 @@ TEST_F(c11_connecting, tries_all_addresses_and_gives_a_black_hole_only_its_share
     auto peer = server.accept();
     const auto took = boot_clock::now() - before;
     EXPECT_GE(took, 490ms) << "half of what the first, refused at once, had left";
-    EXPECT_LT(took, 800ms);
+    EXPECT_LT(took, 1s) << "the last had a share too";
     peer.expect_acquire("n", 10s);
     peer.send(acquired_frame(7));
     EXPECT_TRUE(call.get());

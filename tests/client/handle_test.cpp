@@ -144,6 +144,10 @@ TEST(c9_handles, an_on_loss_callback_may_destroy_the_handle_or_throw) {
     told.get_future().wait();
     EXPECT_TRUE(third.held.lost());
     EXPECT_EQ(third.held.loss(), errc::connection_closed);
+    // The work is told first; then the connection closes.
+    for (int wait = 0; wait < 1000 && third.held.native_handle() >= 0; ++wait) {
+        std::this_thread::sleep_for(1ms);
+    }
     EXPECT_EQ(third.held.native_handle(), -1);
     EXPECT_FALSE(other.held.lost());
     EXPECT_TRUE(other.connection->quiet_for(10ms));

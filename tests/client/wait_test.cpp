@@ -106,10 +106,13 @@ TEST(c4_release, ten_thousand_rounds_leave_nothing_behind) {
             workers.emplace_back([&, worker] {
                 for (int round = 0; round < rounds; ++round) {
                     // Beats after 10 ms; the answer takes 3 ms more. Most rounds end in between.
-                    auto held = subject.acquire("lock " + std::to_string(worker), 40ms);
-                    std::this_thread::sleep_for(round % 4 == 0 ? 11ms : 0ms);
                     std::error_code reported;
-                    held.release(reported);
+                    auto held =
+                        subject.acquire("lock " + std::to_string(worker), 40ms, {}, reported);
+                    if (held) {
+                        std::this_thread::sleep_for(round % 4 == 0 ? 11ms : 0ms);
+                        held.release(reported);
+                    }
                     lost += reported ? 1 : 0;
                 }
             });
@@ -118,7 +121,8 @@ TEST(c4_release, ten_thousand_rounds_leave_nothing_behind) {
             worker.join();
         }
         EXPECT_LE(lost, threads * rounds / 100) << "the machine may stall for 32 ms, rarely";
-        EXPECT_EQ(server.grants(), static_cast<std::uint64_t>(threads * rounds));
+        EXPECT_LE(server.grants(), static_cast<std::uint64_t>(threads * rounds));
+        EXPECT_GE(server.grants(), static_cast<std::uint64_t>(threads * rounds - lost));
     }
     for (int wait = 0; wait < 1000 && server.connections() > 0; ++wait) {
         std::this_thread::sleep_for(1ms);
