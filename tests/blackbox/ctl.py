@@ -29,9 +29,14 @@ def address_text(address):
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+# In the environment of all that this test process starts, so that it is told from what another one
+# started at the same time.
+OURS = ("STARTED_BY_TEST", str(os.getpid()))
+
+
 def clean_environment(extra=None):
     env = {key: value for key, value in os.environ.items() if not key.startswith("MONOLOCK_")}
-    return env | (extra or {})
+    return env | dict([OURS]) | (extra or {})
 
 
 def ctl(*words, env=None, within=20, **popen):
@@ -53,13 +58,13 @@ def all_processes():
 
 
 def processes_of(name):
-    """Every living process that a run of this lock name started, found by its environment, so that it
-    does not matter where in the tree it went. Zombies have no environment and do not count."""
-    mark = b"MONOLOCK_NAME=" + name.encode() + b"\0"
+    """Every living process that a run of ours of this lock name started, found by its environment, so
+    that it does not matter where in the tree it went. Zombies have no environment and do not count."""
+    marks = {b"MONOLOCK_NAME=" + name.encode(), "=".join(OURS).encode()}
     found = []
     for pid in all_processes():
         with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as environment:
-            if mark in environment.read():
+            if marks <= set(environment.read().split(b"\0")):
                 found.append(pid)
     return found
 
