@@ -87,34 +87,34 @@ public:
 
     // Waits in the queue for as long as `stop` allows.
     [[nodiscard]] lock acquire(std::string_view name, std::chrono::milliseconds lease,
-                               std::stop_token stop = {});
+                               const std::stop_token& stop = {});
     [[nodiscard]] lock acquire(std::string_view name, std::chrono::milliseconds lease,
-                               std::stop_token stop, std::error_code& ec);
+                               const std::stop_token& stop, std::error_code& ec);
 
     // One try, no queueing: gives the place in the queue up as soon as the server says WAITING. A
     // lock that is owned is no exception: the throwing overload returns an empty lock too (the
     // other one sets errc::busy).
     [[nodiscard]] lock try_acquire(std::string_view name, std::chrono::milliseconds lease,
-                                   std::stop_token stop = {});
+                                   const std::stop_token& stop = {});
     [[nodiscard]] lock try_acquire(std::string_view name, std::chrono::milliseconds lease,
-                                   std::stop_token stop, std::error_code& ec);
+                                   const std::stop_token& stop, std::error_code& ec);
 
     // Waits at most `wait`, resolving, connecting and queueing counted together; a wait of zero or
     // less makes no connection. When it runs out the throwing overload returns an empty lock (the
     // other one sets errc::wait_expired).
     [[nodiscard]] lock acquire_for(std::string_view name, std::chrono::milliseconds lease,
-                                   std::chrono::nanoseconds wait, std::stop_token stop = {});
+                                   std::chrono::nanoseconds wait, const std::stop_token& stop = {});
     [[nodiscard]] lock acquire_for(std::string_view name, std::chrono::milliseconds lease,
-                                   std::chrono::nanoseconds wait, std::stop_token stop,
+                                   std::chrono::nanoseconds wait, const std::stop_token& stop,
                                    std::error_code& ec);
 
     // acquire, repeated while it fails with condition::retryable: after 100 ms doubling to 5 s,
     // each delay uniform between 0.5 and 1.5 x nominal; after a first 0x01 at once, a further one
     // without an admitted session in between backs off. Returns other failures at once.
     [[nodiscard]] lock acquire_retry(std::string_view name, std::chrono::milliseconds lease,
-                                     std::stop_token stop = {});
+                                     const std::stop_token& stop = {});
     [[nodiscard]] lock acquire_retry(std::string_view name, std::chrono::milliseconds lease,
-                                     std::stop_token stop, std::error_code& ec);
+                                     const std::stop_token& stop, std::error_code& ec);
 
     // Acquires, runs the work on this thread, and releases when it returns or throws. `stop` while
     // queued ends the call; while the work runs it only asks the work to stop: the lock is held,
@@ -124,16 +124,17 @@ public:
     // finds the loss. The overload with an error_code reports all but the work's own exception
     // there.
     void with_lock(std::string_view name, std::chrono::milliseconds lease, const guarded_work& work,
-                   std::stop_token stop = {});
+                   const std::stop_token& stop = {});
     void with_lock(std::string_view name, std::chrono::milliseconds lease, const guarded_work& work,
-                   std::stop_token stop, std::error_code& ec);
+                   const std::stop_token& stop, std::error_code& ec);
 
     // with_lock over acquire_retry. Once the work has been started its outcome is the call's: it is
     // never run twice.
     void with_lock_retry(std::string_view name, std::chrono::milliseconds lease,
-                         const guarded_work& work, std::stop_token stop = {});
+                         const guarded_work& work, const std::stop_token& stop = {});
     void with_lock_retry(std::string_view name, std::chrono::milliseconds lease,
-                         const guarded_work& work, std::stop_token stop, std::error_code& ec);
+                         const guarded_work& work, const std::stop_token& stop,
+                         std::error_code& ec);
 
 private:
     class MONOLOCK_LOCAL impl;

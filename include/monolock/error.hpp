@@ -105,7 +105,9 @@ class MONOLOCK_API error : public std::system_error {
 public:
     error(std::error_code code, stage at, const std::string& detail);
     error(const error&) noexcept;
+    error(error&&) noexcept;
     error& operator=(const error&) noexcept;
+    error& operator=(error&&) noexcept;
     ~error() override;
 
     // Where it happened. `held` says that the ownership of a granted lock was lost: if there was
@@ -122,7 +124,9 @@ public:
     // code is errc's number of the frame's code.
     server_error(std::error_code code, stage at, const std::string& reason);
     server_error(const server_error&) noexcept;
+    server_error(server_error&&) noexcept;
     server_error& operator=(const server_error&) noexcept;
+    server_error& operator=(server_error&&) noexcept;
     ~server_error() override;
 
     // The frame's code byte.

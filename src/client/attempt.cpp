@@ -223,7 +223,7 @@ void attempt::listen(claim_time now) {
 }
 
 void attempt::receive_all(claim_time now) {
-    std::array<std::byte, receive_bytes> buffer;
+    std::array<std::byte, receive_bytes> buffer{};
     // Bounded by the protocol: bytes that answer nothing end the claim.
     while (claim_.state() != claim_state::lost) {
         const auto count = ::recv(socket_.load(), buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -445,7 +445,7 @@ void attempt::settle(reactor::guard& held) {
     changed_.notify_all();
 }
 
-void attempt::tell(notices what, reactor::guard& held) {
+void attempt::tell(const notices& what, reactor::guard& held) {
     held.unlock();
     if (to_->options.on_stage) {
         for (const stage entered : what.stages) {

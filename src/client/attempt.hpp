@@ -118,7 +118,7 @@ private:
     void lose();
     void leave_reactor() noexcept;
     void close_socket() noexcept;
-    void tell(notices what, reactor::guard& held);
+    void tell(const notices& what, reactor::guard& held);
     void call_on_loss(reactor::guard& held);
 
     const std::shared_ptr<reactor> loop_;

@@ -1,6 +1,6 @@
 #include "monolock/boot_clock.hpp"
 
-#include <time.h>
+#include <ctime>
 
 namespace monolock {
 

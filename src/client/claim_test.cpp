@@ -60,7 +60,7 @@ class claim_dialogue : public testing::Test {
 protected:
     // The claim speaks: everything that it has to say at that time, taken whole by the kernel.
     std::string speaks(std::chrono::nanoseconds time) {
-        const std::string said = bytes_of(subject.output(at(time)));
+        std::string said = bytes_of(subject.output(at(time)));
         subject.transmitted(said.size());
         return said;
     }

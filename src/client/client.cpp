@@ -325,65 +325,68 @@ client::client(client&& other) noexcept = default;
 client& client::operator=(client&& other) noexcept = default;
 client::~client() = default;
 
-lock client::acquire(std::string_view name, std::chrono::milliseconds lease, std::stop_token stop) {
+lock client::acquire(std::string_view name, std::chrono::milliseconds lease,
+                     const std::stop_token& stop) {
     return impl::unwrap(impl_->try_once(name, lease, {}, stop), nullptr);
 }
 
-lock client::acquire(std::string_view name, std::chrono::milliseconds lease, std::stop_token stop,
-                     std::error_code& ec) {
+lock client::acquire(std::string_view name, std::chrono::milliseconds lease,
+                     const std::stop_token& stop, std::error_code& ec) {
     return impl::unwrap(impl_->try_once(name, lease, {}, stop), &ec);
 }
 
 lock client::try_acquire(std::string_view name, std::chrono::milliseconds lease,
-                         std::stop_token stop) {
+                         const std::stop_token& stop) {
     outcome result = impl_->try_once(name, lease, {.queue = false, .wait = {}}, stop);
     return is_failure(result, errc::busy) ? lock{} : impl::unwrap(std::move(result), nullptr);
 }
 
 lock client::try_acquire(std::string_view name, std::chrono::milliseconds lease,
-                         std::stop_token stop, std::error_code& ec) {
+                         const std::stop_token& stop, std::error_code& ec) {
     return impl::unwrap(impl_->try_once(name, lease, {.queue = false, .wait = {}}, stop), &ec);
 }
 
 lock client::acquire_for(std::string_view name, std::chrono::milliseconds lease,
-                         std::chrono::nanoseconds wait, std::stop_token stop) {
+                         std::chrono::nanoseconds wait, const std::stop_token& stop) {
     outcome result = impl_->try_once(name, lease, {.queue = true, .wait = wait}, stop);
     return is_failure(result, errc::wait_expired) ? lock{}
                                                   : impl::unwrap(std::move(result), nullptr);
 }
 
 lock client::acquire_for(std::string_view name, std::chrono::milliseconds lease,
-                         std::chrono::nanoseconds wait, std::stop_token stop, std::error_code& ec) {
+                         std::chrono::nanoseconds wait, const std::stop_token& stop,
+                         std::error_code& ec) {
     return impl::unwrap(impl_->try_once(name, lease, {.queue = true, .wait = wait}, stop), &ec);
 }
 
 lock client::acquire_retry(std::string_view name, std::chrono::milliseconds lease,
-                           std::stop_token stop) {
+                           const std::stop_token& stop) {
     return impl::unwrap(impl_->retry(name, lease, stop), nullptr);
 }
 
 lock client::acquire_retry(std::string_view name, std::chrono::milliseconds lease,
-                           std::stop_token stop, std::error_code& ec) {
+                           const std::stop_token& stop, std::error_code& ec) {
     return impl::unwrap(impl_->retry(name, lease, stop), &ec);
 }
 
 void client::with_lock(std::string_view name, std::chrono::milliseconds lease,
-                       const guarded_work& work, std::stop_token stop) {
+                       const guarded_work& work, const std::stop_token& stop) {
     impl_->work_once(name, lease, work, stop, nullptr);
 }
 
 void client::with_lock(std::string_view name, std::chrono::milliseconds lease,
-                       const guarded_work& work, std::stop_token stop, std::error_code& ec) {
+                       const guarded_work& work, const std::stop_token& stop, std::error_code& ec) {
     impl_->work_once(name, lease, work, stop, &ec);
 }
 
 void client::with_lock_retry(std::string_view name, std::chrono::milliseconds lease,
-                             const guarded_work& work, std::stop_token stop) {
+                             const guarded_work& work, const std::stop_token& stop) {
     impl_->work_retry(name, lease, work, stop, nullptr);
 }
 
 void client::with_lock_retry(std::string_view name, std::chrono::milliseconds lease,
-                             const guarded_work& work, std::stop_token stop, std::error_code& ec) {
+                             const guarded_work& work, const std::stop_token& stop,
+                             std::error_code& ec) {
     impl_->work_retry(name, lease, work, stop, &ec);
 }
 

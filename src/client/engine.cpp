@@ -23,7 +23,8 @@ std::shared_ptr<reactor> make_reactor() {
 
 }  // namespace
 
-engine::engine(std::shared_ptr<const target> to) : loop_{make_reactor()}, process_{::getpid()} {
+engine::engine(const std::shared_ptr<const target>& to)
+    : loop_{make_reactor()}, process_{::getpid()} {
     if (!to->endpoints) {
         names_ = std::make_shared<resolver>(loop_, std::get<config::tcp_address>(to->where));
     }

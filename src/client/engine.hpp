@@ -17,7 +17,7 @@ namespace monolock::detail {
 class engine {
 public:
     // Throws monolock::error (thread_unavailable).
-    explicit engine(std::shared_ptr<const target> to);
+    explicit engine(const std::shared_ptr<const target>& to);
     engine(const engine&) = delete;
     engine& operator=(const engine&) = delete;
     ~engine();

@@ -209,13 +209,17 @@ std::optional<std::uint8_t> wire_code(const std::error_code& code) noexcept {
 error::error(std::error_code code, stage at, const std::string& detail)
     : std::system_error{code, detail}, at_{at} {}
 error::error(const error&) noexcept = default;
+error::error(error&&) noexcept = default;
 error& error::operator=(const error&) noexcept = default;
+error& error::operator=(error&&) noexcept = default;
 error::~error() = default;
 
 server_error::server_error(std::error_code code, stage at, const std::string& reason)
     : error{code, at, reason}, reason_{reason} {}
 server_error::server_error(const server_error&) noexcept = default;
+server_error::server_error(server_error&&) noexcept = default;
 server_error& server_error::operator=(const server_error&) noexcept = default;
+server_error& server_error::operator=(server_error&&) noexcept = default;
 server_error::~server_error() = default;
 
 }  // namespace monolock

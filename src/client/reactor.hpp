@@ -39,7 +39,7 @@ public:
         // The scheduled time has come. It is no longer scheduled.
         virtual void on_time() = 0;
         // Runs after each of the two, and may unlock the guard meanwhile to call the application.
-        virtual void settle(guard& lock) = 0;
+        virtual void settle(guard& held) = 0;
 
     private:
         friend class reactor;
@@ -71,7 +71,7 @@ public:
 private:
     using timer = std::pair<claim_time, member*>;
 
-    void run_timers(guard& lock);
+    void run_timers(guard& held);
     void arm();
 
     descriptor epoll_;

@@ -18,7 +18,7 @@ namespace monolock::detail {
 // client_options, checked and taken apart. Does not change once made.
 struct target {
     // Throws monolock::error.
-    explicit target(client_options options);
+    explicit target(client_options given);
 
     client_options options;
     config::address where;

@@ -1,6 +1,6 @@
 #include "client/thread.hpp"
 
-#include <signal.h>
+#include <csignal>
 
 #include <memory>
 #include <utility>

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -32,17 +32,22 @@ fake_resolver& resolver() {
     return instance;
 }
 
+// What getaddrinfo hands out and freeaddrinfo takes back.
+struct entry {
+    addrinfo info{};  // first, so that its address is the entry's
+    sockaddr_storage address{};
+};
+
 template <class Address>
 addrinfo* make_entry(const Address& address, int family, addrinfo* next) {
-    auto* const copy = static_cast<Address*>(std::calloc(1, sizeof(Address)));
-    *copy = address;
-    auto* const entry = static_cast<addrinfo*>(std::calloc(1, sizeof(addrinfo)));
-    entry->ai_family = family;
-    entry->ai_socktype = SOCK_STREAM;
-    entry->ai_addrlen = sizeof(Address);
-    entry->ai_addr = reinterpret_cast<sockaddr*>(copy);
-    entry->ai_next = next;
-    return entry;
+    auto* const made = new entry;
+    std::memcpy(&made->address, &address, sizeof address);
+    made->info.ai_family = family;
+    made->info.ai_socktype = SOCK_STREAM;
+    made->info.ai_addrlen = sizeof address;
+    made->info.ai_addr = reinterpret_cast<sockaddr*>(&made->address);
+    made->info.ai_next = next;
+    return &made->info;
 }
 
 addrinfo* loopback_entry(std::uint16_t port, addrinfo* next) {
@@ -54,7 +59,7 @@ addrinfo* loopback_entry(std::uint16_t port, addrinfo* next) {
 }
 
 int numeric(const char* host, const char* port, addrinfo** out) {
-    const auto number = htons(static_cast<std::uint16_t>(std::atoi(port)));
+    const auto number = htons(static_cast<std::uint16_t>(std::stoi(port)));
     sockaddr_in four{};
     four.sin_family = AF_INET;
     four.sin_port = number;
@@ -76,6 +81,9 @@ int numeric(const char* host, const char* port, addrinfo** out) {
 
 extern "C" {
 
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the header's are reserved
+// names.
+
 int getaddrinfo(const char* host, const char* port, const addrinfo* hints, addrinfo** out) {
     if ((hints->ai_flags & AI_NUMERICHOST) != 0) {
         return numeric(host, port, out);
@@ -89,8 +97,9 @@ int getaddrinfo(const char* host, const char* port, const addrinfo* hints, addri
         return EAI_NONAME;
     }
     *out = nullptr;
-    for (auto at = resolver().ports.rbegin(); at != resolver().ports.rend(); ++at) {
-        *out = loopback_entry(*at, *out);
+    const std::vector<std::uint16_t> last_first{resolver().ports.rbegin(), resolver().ports.rend()};
+    for (const std::uint16_t port_number : last_first) {
+        *out = loopback_entry(port_number, *out);
     }
     return 0;
 }
@@ -98,11 +107,12 @@ int getaddrinfo(const char* host, const char* port, const addrinfo* hints, addri
 void freeaddrinfo(addrinfo* list) {
     while (list != nullptr) {
         addrinfo* const next = list->ai_next;
-        std::free(list->ai_addr);
-        std::free(list);
+        delete reinterpret_cast<entry*>(list);
         list = next;
     }
 }
+
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
 
 }  // extern "C"
 
@@ -289,7 +299,7 @@ TEST_F(c11_connecting, a_stop_during_a_dialer_that_ignores_it_ends_the_call) {
     const auto state = std::make_shared<shared>();
     client_options options;
     options.address = "anything:1";
-    options.dialer = [state](const std::string&, std::stop_token stop) -> int {
+    options.dialer = [state](const std::string&, const std::stop_token& stop) -> int {
         state->entered.set_value();
         while (!state->leave) {
             std::this_thread::sleep_for(1ms);
@@ -315,7 +325,8 @@ TEST_F(c11_connecting, a_stopped_token_makes_no_connection) {
     EXPECT_FALSE(subject.acquire("n", 10s, stop.get_token(), reported));
     EXPECT_EQ(reported, errc::stopped);
     subject.with_lock_retry(
-        "n", 10s, [](std::stop_token, std::uint64_t) { FAIL(); }, stop.get_token(), reported);
+        "n", 10s, [](const std::stop_token&, std::uint64_t) { FAIL(); }, stop.get_token(),
+        reported);
     EXPECT_EQ(reported, errc::stopped);
     EXPECT_FALSE(server.accept_within(20ms));
 }
@@ -324,7 +335,7 @@ TEST_F(c11_connecting, a_dialer_brings_its_own_connection) {
     scripted_server server;
     client_options options;
     options.address = "by-tunnel:1";
-    options.dialer = [port = server.port()](const std::string& address, std::stop_token) {
+    options.dialer = [port = server.port()](const std::string& address, const std::stop_token&) {
         EXPECT_EQ(address, "by-tunnel:1");
         sockaddr_in to{};
         to.sin_family = AF_INET;
@@ -354,13 +365,15 @@ TEST_F(c11_connecting, a_dialer_that_fails_is_reported_with_its_own_code) {
         return reported;
     };
     using address = const std::string&;
-    EXPECT_EQ(with_dialer([](address, std::stop_token) -> int {
+    EXPECT_EQ(with_dialer([](address, const std::stop_token&) -> int {
                   throw std::system_error{std::make_error_code(std::errc::host_unreachable)};
               }),
               std::errc::host_unreachable);
-    EXPECT_EQ(with_dialer([](address, std::stop_token) -> int { throw 1; }), errc::dialer_failed);
-    EXPECT_EQ(with_dialer([](address, std::stop_token) { return -1; }), errc::dialer_failed);
-    EXPECT_EQ(with_dialer([](address, std::stop_token) { return 1 << 20; }), errc::dialer_failed);
+    EXPECT_EQ(with_dialer([](address, const std::stop_token&) -> int { throw 1; }),
+              errc::dialer_failed);
+    EXPECT_EQ(with_dialer([](address, const std::stop_token&) { return -1; }), errc::dialer_failed);
+    EXPECT_EQ(with_dialer([](address, const std::stop_token&) { return 1 << 20; }),
+              errc::dialer_failed);
 }
 
 TEST_F(c11_connecting, over_a_unix_socket_even_when_its_queue_is_full) {

@@ -85,10 +85,11 @@ std::string restart_under_a_herd() {
     client subject{std::move(options)};
     std::atomic<int> served{0};
     std::vector<std::thread> herd;
+    herd.reserve(clients);
     for (int number = 0; number < clients; ++number) {
         herd.emplace_back([&, number] {
             subject.with_lock_retry("lock " + std::to_string(number), 60s,
-                                    [&](std::stop_token, std::uint64_t) { ++served; });
+                                    [&](const std::stop_token&, std::uint64_t) { ++served; });
         });
     }
     while (server.queued() < clients) {

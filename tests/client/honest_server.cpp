@@ -99,7 +99,7 @@ void honest_server::accept_all() {
 }
 
 bool honest_server::read(session& who, time_point now) {
-    std::array<std::byte, 512> buffer;
+    std::array<std::byte, 512> buffer{};
     const auto count = ::recv(who.connection.get(), buffer.data(), buffer.size(), 0);
     if (count <= 0) {
         return count < 0 && errno == EAGAIN;

@@ -21,6 +21,8 @@ class honest_server {
 public:
     // Heartbeats are answered after the delay.
     explicit honest_server(std::chrono::milliseconds answer_delay = {});
+    honest_server(const honest_server&) = delete;
+    honest_server& operator=(const honest_server&) = delete;
     ~honest_server() { stop(); }
 
     void start();

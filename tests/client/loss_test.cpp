@@ -66,7 +66,7 @@ TEST(c1_loss_is_told, although_the_work_succeeded) {
     auto subject = make_client(server.address());
     std::stop_token seen;
     auto call = in_background([&] {
-        subject.with_lock("n", 200ms, [&](std::stop_token stop, std::uint64_t token) {
+        subject.with_lock("n", 200ms, [&](const std::stop_token& stop, std::uint64_t token) {
             EXPECT_EQ(token, 7U);
             seen = stop;
             while (!stop.stop_requested()) {
@@ -95,7 +95,7 @@ boot_clock::duration stop_after(const std::function<void(peer&)>& end, std::erro
     auto call = in_background([&] {
         subject.with_lock(
             "n", 10s,
-            [&](std::stop_token stop, std::uint64_t) {
+            [&](const std::stop_token& stop, std::uint64_t) {
                 std::promise<void> told;
                 const std::stop_callback on_stop{stop, [&] {
                                                      stopped.set_value(boot_clock::now());
@@ -153,7 +153,7 @@ TEST(c2_late_grant, held_back_past_the_deadline_never_runs_the_work) {
     std::error_code reported;
     auto call = in_background([&] {
         subject.with_lock(
-            "n", 200ms, [&](std::stop_token, std::uint64_t) { ran = true; }, {}, reported);
+            "n", 200ms, [&](const std::stop_token&, std::uint64_t) { ran = true; }, {}, reported);
     });
     auto peer = server.accept();
     peer.expect_acquire("n", 200ms);
@@ -211,7 +211,7 @@ TEST(c5_cancel_is_not_loss, so_heartbeats_go_on_until_the_work_returns) {
     auto call = in_background([&] {
         subject.with_lock(
             "n", 400ms,
-            [&](std::stop_token stop, std::uint64_t) {
+            [&](const std::stop_token& stop, std::uint64_t) {
                 caller.request_stop();
                 EXPECT_TRUE(stop.stop_requested());
                 std::this_thread::sleep_for(2s);
@@ -236,7 +236,7 @@ std::error_code with_two_late_replies(milliseconds lease, milliseconds late) {
     auto call = in_background([&] {
         subject.with_lock(
             "n", lease,
-            [&](std::stop_token stop, std::uint64_t) {
+            [&](const std::stop_token& stop, std::uint64_t) {
                 for (int slice = 0; slice < 300 && !stop.stop_requested(); ++slice) {
                     std::this_thread::sleep_for(lease / 100);
                 }
@@ -286,7 +286,7 @@ std::exception_ptr joined_loss(bool server_goes) {
     std::promise<void> started;
     auto call = in_background([&]() -> std::exception_ptr {
         try {
-            subject.with_lock("n", 10s, [&](std::stop_token stop, std::uint64_t) {
+            subject.with_lock("n", 10s, [&](const std::stop_token& stop, std::uint64_t) {
                 started.set_value();
                 while (server_goes && !stop.stop_requested()) {
                     std::this_thread::sleep_for(1ms);
@@ -339,7 +339,7 @@ TEST(c8_errors_joined, the_error_code_has_the_loss_while_the_exception_passes) {
     auto call = in_background([&] {
         EXPECT_THROW(subject.with_lock(
                          "n", 10s,
-                         [&](std::stop_token stop, std::uint64_t) {
+                         [&](const std::stop_token& stop, std::uint64_t) {
                              started.set_value();
                              while (!stop.stop_requested()) {
                                  std::this_thread::sleep_for(1ms);

@@ -15,7 +15,7 @@ TEST(c6_retry_taxonomy, a_code_from_0x10_up_is_reported_after_exactly_one_connec
         auto subject = make_client(server.address());
         auto call = in_background([&]() -> std::error_code {
             try {
-                subject.with_lock_retry("n", 10s, [](std::stop_token, std::uint64_t) {
+                subject.with_lock_retry("n", 10s, [](const std::stop_token&, std::uint64_t) {
                     ADD_FAILURE() << "the work ran";
                 });
             } catch (const server_error& failed) {
@@ -42,7 +42,8 @@ TEST(c6_retry_taxonomy, a_code_below_0x10_is_tried_again) {
         auto subject = make_client(server.address());
         auto call = in_background([&] {
             int runs = 0;
-            subject.with_lock_retry("n", 10s, [&](std::stop_token, std::uint64_t) { ++runs; });
+            subject.with_lock_retry("n", 10s,
+                                    [&](const std::stop_token&, std::uint64_t) { ++runs; });
             return runs;
         });
         auto first = server.accept();
@@ -64,7 +65,7 @@ TEST(c6_retry_taxonomy, a_lost_place_in_the_queue_is_tried_again_and_lost_work_i
     auto call = in_background([&] {
         subject.with_lock_retry(
             "n", 10s,
-            [&](std::stop_token stop, std::uint64_t) {
+            [&](const std::stop_token& stop, std::uint64_t) {
                 ++runs;
                 started.set_value();
                 while (!stop.stop_requested()) {
@@ -91,7 +92,9 @@ TEST(c6_retry_taxonomy, a_lost_place_in_the_queue_is_tried_again_and_lost_work_i
 TEST(c6_retry_taxonomy, invalid_input_connects_nowhere) {
     scripted_server server;
     auto subject = make_client(server.address());
-    const auto work = [](std::stop_token, std::uint64_t) { ADD_FAILURE() << "the work ran"; };
+    const auto work = [](const std::stop_token&, std::uint64_t) {
+        ADD_FAILURE() << "the work ran";
+    };
     const auto code = [&](std::string_view name, milliseconds lease) {
         return code_of([&] { subject.with_lock_retry(name, lease, work); });
     };

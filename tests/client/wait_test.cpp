@@ -1,6 +1,5 @@
 // Cases C3, C4, C13, and the ways to wait.
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -9,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -20,13 +21,8 @@ namespace monolock::testing {
 namespace {
 
 std::size_t entries_of(const char* directory) {
-    DIR* const open = ::opendir(directory);
-    std::size_t count = 0;
-    while (::readdir(open) != nullptr) {
-        ++count;
-    }
-    ::closedir(open);
-    return count;
+    const std::filesystem::directory_iterator all{directory};
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
 // Threads and descriptors of this process.
@@ -44,12 +40,13 @@ TEST(c3_busy_work, keeps_its_lock_while_it_spins_or_blocks) {
     const auto until = boot_clock::now() + 5 * lease;
     std::atomic<int> kept{0};
     std::vector<std::thread> workers;
+    workers.reserve(runs);
     for (int run = 0; run < runs; ++run) {
         workers.emplace_back([&, run] {
             std::error_code reported;
             subject.with_lock(
                 "lock " + std::to_string(run), lease,
-                [&](std::stop_token, std::uint64_t) {
+                [&](const std::stop_token&, std::uint64_t) {
                     if (run % 2 == 0) {
                         char byte = 0;
                         static_cast<void>(::read(gate[0], &byte, 1) != 0);
@@ -83,7 +80,7 @@ TEST(c3_busy_work, does_not_run_when_the_heartbeat_thread_cannot_start) {
         if (::setrlimit(RLIMIT_NPROC, &none) == 0 && (::getuid() != 0 || ::setuid(65534) == 0)) {
             auto subject = make_client(server.address());
             subject.with_lock_retry(
-                "n", 1s, [&](std::stop_token, std::uint64_t) { ran = true; }, {}, reported);
+                "n", 1s, [&](const std::stop_token&, std::uint64_t) { ran = true; }, {}, reported);
         }
         ::_exit(reported == errc::thread_unavailable && !ran ? 0 : 1);
     }
@@ -102,6 +99,7 @@ TEST(c4_release, ten_thousand_rounds_leave_nothing_behind) {
         auto subject = make_client(server.address());
         std::atomic<int> lost{0};
         std::vector<std::thread> workers;
+        workers.reserve(threads);
         for (int worker = 0; worker < threads; ++worker) {
             workers.emplace_back([&, worker] {
                 for (int round = 0; round < rounds; ++round) {
@@ -150,7 +148,7 @@ TEST(c4_release, returns_at_once_and_says_no_more_when_the_server_stands_still) 
 TEST(c13_not_reentrant, the_same_name_nested_waits_like_anybody_else) {
     honest_server server;
     auto subject = make_client(server.address());
-    subject.with_lock("n", 10s, [&](std::stop_token, std::uint64_t) {
+    subject.with_lock("n", 10s, [&](const std::stop_token&, std::uint64_t) {
         std::error_code reported;
         EXPECT_FALSE(subject.acquire_for("n", 10s, 50ms, {}, reported));
         EXPECT_EQ(reported, errc::wait_expired);
@@ -167,9 +165,10 @@ TEST(waiting, is_first_come_first_served_with_growing_tokens) {
     std::vector<int> order;
     std::vector<std::uint64_t> tokens{first.token()};
     std::vector<std::thread> waiters;
+    waiters.reserve(5);
     for (int waiter = 0; waiter < 5; ++waiter) {
         waiters.emplace_back([&, waiter] {
-            subject.with_lock("n", 10s, [&](std::stop_token, std::uint64_t token) {
+            subject.with_lock("n", 10s, [&](const std::stop_token&, std::uint64_t token) {
                 const std::scoped_lock held{mutex};
                 order.push_back(waiter);
                 tokens.push_back(token);
