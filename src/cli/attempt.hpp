@@ -8,7 +8,7 @@
 #include <monolock/client.hpp>
 
 #include "cli/arguments.hpp"
-#include "cli/unique_fd.hpp"
+#include "posix/descriptor.hpp"
 
 namespace monolock::cli {
 
@@ -39,7 +39,7 @@ public:
 private:
     void run(client& through, const run_options& options) noexcept;
 
-    unique_fd done_;
+    posix::descriptor done_;
     std::stop_source stop_;
     outcome outcome_;
     std::thread thread_;  // last: it uses all the others

@@ -2,7 +2,7 @@
 
 #include <monolock/boot_clock.hpp>
 
-#include "cli/unique_fd.hpp"
+#include "posix/descriptor.hpp"
 
 namespace monolock::cli {
 
@@ -20,7 +20,7 @@ public:
     [[nodiscard]] int descriptor() const noexcept { return fd_.get(); }
 
 private:
-    unique_fd fd_;
+    posix::descriptor fd_;
 };
 
 }  // namespace monolock::cli

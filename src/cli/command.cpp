@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "cli/unique_fd.hpp"
+#include "posix/descriptor.hpp"
 
 namespace monolock::cli {
 
@@ -129,8 +129,8 @@ command::outcome command::start(const signal_state& signals, const terminal& scr
     if (pipe2(ends.data(), O_CLOEXEC) != 0) {
         return {.error_number = errno};
     }
-    const unique_fd reader{ends[0]};
-    unique_fd writer{ends[1]};
+    const posix::descriptor reader{ends[0]};
+    posix::descriptor writer{ends[1]};
     const pid_t parent = getpid();
     const pid_t process = fork();
     if (process < 0) {

@@ -59,8 +59,8 @@ std::array<bool, Size> wait_readable(const std::array<int, Size>& descriptors) n
     return out;
 }
 
-unique_fd make_event() {
-    unique_fd event{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+posix::descriptor make_event() {
+    posix::descriptor event{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     if (!event) {
         throw std::system_error{errno, std::system_category(), "eventfd"};
     }
@@ -309,8 +309,9 @@ private:
     const run_options& options_;
     const link& line_;
     client client_;
-    unique_fd lost_;  // readable once the claim is lost; closed after the callback that writes it
-    unique_fd child_events_;
+    posix::descriptor
+        lost_;  // readable once the claim is lost; closed after the callback that writes it
+    posix::descriptor child_events_;
     lock held_;
     std::optional<job> job_;
     bool wrapper_gone_ = false;

@@ -16,7 +16,7 @@
 #include <memory>
 #include <string_view>
 
-#include "cli/unique_fd.hpp"
+#include "posix/descriptor.hpp"
 
 namespace monolock::cli {
 
@@ -42,7 +42,7 @@ std::optional<pid_t> parse_number(std::string_view text) noexcept {
 std::optional<pid_t> parent_of(pid_t process) noexcept {
     std::array<char, 64> path{};
     std::snprintf(path.data(), path.size(), "/proc/%d/stat", static_cast<int>(process));
-    const unique_fd file{open(path.data(), O_RDONLY | O_CLOEXEC)};
+    const posix::descriptor file{open(path.data(), O_RDONLY | O_CLOEXEC)};
     std::array<char, 256> text{};
     const ssize_t size = file ? read(file.get(), text.data(), text.size()) : -1;
     if (size <= 0) {

@@ -11,7 +11,7 @@
 #include <ctime>
 
 #include "cli/command.hpp"
-#include "cli/unique_fd.hpp"
+#include "posix/descriptor.hpp"
 
 namespace monolock::cli {
 namespace {
@@ -32,8 +32,8 @@ protected:
     job start(const char* script) {
         std::array<int, 2> ends{};
         EXPECT_EQ(pipe(ends.data()), 0);
-        alive_ = unique_fd{ends[0]};
-        unique_fd writer{ends[1]};
+        alive_ = posix::descriptor{ends[0]};
+        posix::descriptor writer{ends[1]};
         EXPECT_EQ(dup2(writer.get(), 9), 9);
         command shell{{"sh", "-c", script}, environ, {}};
         const auto outcome = shell.start(signal_state::capture(), terminal{}, false);
@@ -52,7 +52,7 @@ protected:
     }
 
 private:
-    unique_fd alive_;
+    posix::descriptor alive_;
 };
 
 void reap_until_ended(job& what) {

@@ -74,7 +74,7 @@ std::optional<link::received> link::receive() const noexcept {
         if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
             int descriptor = -1;
             std::memcpy(&descriptor, CMSG_DATA(part), sizeof descriptor);
-            out.descriptor = unique_fd{descriptor};
+            out.descriptor = posix::descriptor{descriptor};
         }
     }
     return out;

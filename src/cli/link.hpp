@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "cli/unique_fd.hpp"
+#include "posix/descriptor.hpp"
 
 namespace monolock::cli {
 
@@ -39,7 +39,7 @@ public:
 
     struct received {
         message what;
-        unique_fd descriptor;
+        posix::descriptor descriptor;
     };
     // Waits for the next message; nothing at the end of the line.
     [[nodiscard]] std::optional<received> receive() const noexcept;
@@ -50,7 +50,7 @@ public:
 private:
     explicit link(int fd) noexcept : fd_{fd} {}
 
-    unique_fd fd_;
+    posix::descriptor fd_;
 };
 
 }  // namespace monolock::cli

@@ -25,8 +25,8 @@ TEST(link, a_descriptor_travels_as_a_close_on_exec_duplicate) {
     const auto [left, right] = link::make();
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe(ends.data()), 0);
-    const unique_fd reader{ends[0]};
-    unique_fd writer{ends[1]};
+    const posix::descriptor reader{ends[0]};
+    posix::descriptor writer{ends[1]};
     EXPECT_TRUE(left.send({.kind = message_kind::granted}, writer.get()));
     writer.reset();
     const auto received = right.receive();

@@ -2,7 +2,7 @@
 
 #include <sys/types.h>
 
-#include "cli/unique_fd.hpp"
+#include "posix/descriptor.hpp"
 
 namespace monolock::cli {
 
@@ -18,7 +18,7 @@ public:
     void give_to(pid_t group) const noexcept;
 
 private:
-    unique_fd fd_;
+    posix::descriptor fd_;
 };
 
 }  // namespace monolock::cli

@@ -202,9 +202,9 @@ private:
     const run_context& context_;
     link line_;
     pid_t guardian_;
-    unique_fd signals_;
+    posix::descriptor signals_;
     boot_timer timer_;
-    unique_fd claim_;                    // the duplicate, from the grant on
+    posix::descriptor claim_;            // the duplicate, from the grant on
     pid_t command_ = 0;                  // and its group, once started
     std::optional<loss_plan> backstop_;  // once started
     bool terminal_given_ = false;

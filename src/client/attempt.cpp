@@ -40,7 +40,7 @@ std::error_code prepare_dialed(int fd) noexcept {
 }
 
 struct dial_result {
-    descriptor connected;
+    posix::descriptor connected;
     failure why;
 };
 
@@ -48,7 +48,8 @@ dial_result dial(const target& to, std::stop_token stop) noexcept {
     dial_result result;
     result.why.code = make_error_code(errc::dialer_failed);
     try {
-        result.connected = descriptor{to.options.dialer(to.options.address, std::move(stop))};
+        result.connected =
+            posix::descriptor{to.options.dialer(to.options.address, std::move(stop))};
     } catch (const std::system_error& failed) {
         result.why = {.code = failed.code(), .at = {}, .detail = "dialer", .admitted = false};
     } catch (const std::exception& failed) {
@@ -159,7 +160,7 @@ void attempt::start_dialer() {
     }
 }
 
-void attempt::dialed(descriptor connected, failure why, reactor::guard& held) {
+void attempt::dialed(posix::descriptor connected, failure why, reactor::guard& held) {
     if (phase_ != phase::dialing) {
         return;
     }
@@ -196,7 +197,7 @@ void attempt::advance(connector::status status) {
     }
 }
 
-void attempt::talk(descriptor connected) {
+void attempt::talk(posix::descriptor connected) {
     phase_ = phase::talking;
     connector_.reset();
     socket_.store(connected.release());

@@ -102,10 +102,10 @@ private:
     void enter(stage next);
     void start_resolving();
     void start_dialer();
-    void dialed(descriptor connected, failure why, reactor::guard& held);
+    void dialed(posix::descriptor connected, failure why, reactor::guard& held);
     void connect_to(std::vector<endpoint> endpoints);
     void advance(connector::status status);
-    void talk(descriptor connected);
+    void talk(posix::descriptor connected);
 
     void turn();
     void listen(claim_time now);

@@ -90,7 +90,8 @@ connector::status connector::try_endpoints(claim_time now) {
 
 std::error_code connector::open_socket() {
     const endpoint& to = endpoints_[at_];
-    socket_ = descriptor{::socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    socket_ =
+        posix::descriptor{::socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     if (!socket_) {
         return last_error();
     }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "client/claim.hpp"
-#include "client/descriptor.hpp"
 #include "client/endpoint.hpp"
+#include "posix/descriptor.hpp"
 
 namespace monolock::detail {
 
@@ -33,7 +33,7 @@ public:
     [[nodiscard]] claim_time wakeup() const noexcept { return retry_at_.value_or(share_end_); }
 
     // After connected.
-    [[nodiscard]] descriptor take_socket() noexcept { return std::move(socket_); }
+    [[nodiscard]] posix::descriptor take_socket() noexcept { return std::move(socket_); }
     // After failed: what the last endpoint came to.
     [[nodiscard]] std::error_code error() const noexcept { return error_; }
 
@@ -51,7 +51,7 @@ private:
     std::size_t at_ = 0;  // the endpoint being tried
     claim_time share_end_;
     std::optional<claim_time> retry_at_;
-    descriptor socket_;
+    posix::descriptor socket_;
     std::error_code error_;
 };
 

@@ -23,11 +23,11 @@ constexpr std::uint64_t first_member_id = 2;
 
 constexpr std::size_t events_per_turn = 64;
 
-descriptor checked(int fd) {
+posix::descriptor checked(int fd) {
     if (fd < 0) {
         throw std::system_error{errno, std::system_category()};
     }
-    return descriptor{fd};
+    return posix::descriptor{fd};
 }
 
 void drain(int fd) noexcept {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "client/claim.hpp"
-#include "client/descriptor.hpp"
+#include "posix/descriptor.hpp"
 
 namespace monolock::detail {
 
@@ -74,9 +74,9 @@ private:
     void run_timers(guard& held);
     void arm();
 
-    descriptor epoll_;
-    descriptor timer_fd_;
-    descriptor wake_fd_;
+    posix::descriptor epoll_;
+    posix::descriptor timer_fd_;
+    posix::descriptor wake_fd_;
     std::mutex mutex_;
     bool stopping_ = false;
     std::uint64_t next_id_;

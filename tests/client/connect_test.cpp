@@ -382,17 +382,17 @@ TEST_F(c11_connecting, over_a_unix_socket_even_when_its_queue_is_full) {
     sockaddr_un where{};
     where.sun_family = AF_UNIX;
     std::strncpy(where.sun_path, path.c_str(), sizeof where.sun_path - 1);
-    const detail::descriptor listener{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    const posix::descriptor listener{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where), 0);
     ASSERT_EQ(::listen(listener.get(), 0), 0);
-    const detail::descriptor filler{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    const posix::descriptor filler{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     ASSERT_EQ(::connect(filler.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where), 0);
 
     auto subject = make_client("unix:" + path);
     auto call = in_background([&] { return subject.acquire("n", 10s).token(); });
     std::this_thread::sleep_for(50ms);
-    const detail::descriptor first{::accept(listener.get(), nullptr, nullptr)};
-    peer second{detail::descriptor{::accept(listener.get(), nullptr, nullptr)}};
+    const posix::descriptor first{::accept(listener.get(), nullptr, nullptr)};
+    peer second{posix::descriptor{::accept(listener.get(), nullptr, nullptr)}};
     second.expect_acquire("n", 10s);
     second.send(acquired_frame(5));
     EXPECT_EQ(call.get(), 5U);

@@ -31,8 +31,7 @@ std::string honest_server::address() const {
 }
 
 void honest_server::start() {
-    listener_ =
-        detail::descriptor{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    listener_ = posix::descriptor{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     const int on = 1;
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -86,7 +85,7 @@ void honest_server::run() {
 
 void honest_server::accept_all() {
     while (true) {
-        detail::descriptor fresh{
+        posix::descriptor fresh{
             ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
         if (!fresh) {
             return;

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "client/descriptor.hpp"
+#include "posix/descriptor.hpp"
 #include "protocol/frames.hpp"
 
 namespace monolock::testing {
@@ -43,7 +43,7 @@ public:
 private:
     using time_point = std::chrono::steady_clock::time_point;
     struct session {
-        detail::descriptor connection;
+        posix::descriptor connection;
         protocol::acquire_decoder decoder;
         bool admitted = false;
         std::string name;
@@ -62,7 +62,7 @@ private:
 
     std::chrono::milliseconds answer_delay_;
     std::uint16_t port_ = 0;
-    detail::descriptor listener_;
+    posix::descriptor listener_;
     std::map<int, std::unique_ptr<session>> sessions_;
     std::map<std::string, std::deque<session*>> queues_;  // the owner in front
     std::uint64_t last_token_ = 0;

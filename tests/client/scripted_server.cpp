@@ -21,11 +21,11 @@ std::string text(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-detail::descriptor checked(int fd) {
+posix::descriptor checked(int fd) {
     if (fd < 0) {
         throw std::system_error{errno, std::system_category()};
     }
-    return detail::descriptor{fd};
+    return posix::descriptor{fd};
 }
 
 sockaddr_in loopback(std::uint16_t port) {
@@ -36,7 +36,7 @@ sockaddr_in loopback(std::uint16_t port) {
     return address;
 }
 
-detail::descriptor listen_on_loopback(int backlog, std::uint16_t& port) {
+posix::descriptor listen_on_loopback(int backlog, std::uint16_t& port) {
     auto listener = checked(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address = loopback(0);
     socklen_t size = sizeof address;
@@ -63,7 +63,7 @@ std::string error_frame(std::uint8_t code, std::string_view reason) {
     return text(protocol::encode_error(static_cast<protocol::error_code>(code), reason).bytes());
 }
 
-peer::peer(detail::descriptor connection) noexcept : connection_{std::move(connection)} {}
+peer::peer(posix::descriptor connection) noexcept : connection_{std::move(connection)} {}
 
 bool peer::readable_within(std::chrono::milliseconds how_long) {
     pollfd entry{.fd = connection_.get(), .events = POLLIN, .revents = 0};

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "client/descriptor.hpp"
+#include "posix/descriptor.hpp"
 
 namespace monolock::testing {
 
@@ -26,7 +26,7 @@ inline const std::string heartbeat_byte{"\x02"};
 // exception.
 class peer {
 public:
-    explicit peer(detail::descriptor connection) noexcept;
+    explicit peer(posix::descriptor connection) noexcept;
 
     // Exactly so many bytes.
     [[nodiscard]] std::string read(std::size_t count);
@@ -48,7 +48,7 @@ public:
 private:
     [[nodiscard]] bool readable_within(std::chrono::milliseconds how_long);
 
-    detail::descriptor connection_;
+    posix::descriptor connection_;
 };
 
 // Listens on a free port of the loopback; the test accepts and plays each connection.
@@ -65,7 +65,7 @@ public:
 
 private:
     std::uint16_t port_ = 0;
-    detail::descriptor listener_;
+    posix::descriptor listener_;
 };
 
 // A port where connecting hangs: its queue of connections is full, so the kernel drops every SYN.
@@ -77,8 +77,8 @@ public:
 
 private:
     std::uint16_t port_ = 0;
-    detail::descriptor listener_;
-    std::array<detail::descriptor, 4> fillers_;
+    posix::descriptor listener_;
+    std::array<posix::descriptor, 4> fillers_;
 };
 
 }  // namespace monolock::testing
