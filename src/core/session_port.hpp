@@ -34,7 +34,7 @@ public:
 private:
     // Bytes held back at one time.
     struct part {
-        std::size_t size;
+        std::size_t size = 0;
         time_point since;
     };
 

@@ -62,11 +62,11 @@ std::optional<log_format> parse_log_format(std::string_view word) noexcept {
 }
 
 void append_rfc3339(std::string& out, wall_time when) {
-    using namespace std::chrono;
-    const auto since_epoch = floor<milliseconds>(when);
-    const auto day = floor<days>(since_epoch);
-    const year_month_day date{day};
-    const hh_mm_ss clock{since_epoch - day};
+    namespace chrono = std::chrono;
+    const auto since_epoch = chrono::floor<chrono::milliseconds>(when);
+    const auto day = chrono::floor<chrono::days>(since_epoch);
+    const chrono::year_month_day date{day};
+    const chrono::hh_mm_ss clock{since_epoch - day};
     std::array<char, 64> text{};
     const int size = std::snprintf(
         text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
