@@ -125,7 +125,7 @@ def test_tokens_rise_over_threads(sharded):
             previous = token
     clients = [sharded.connect() for _ in range(100)]
     for index, client in enumerate(clients):
-        client.send(acquire_frame(f"shard-token-{index}"))
+        client.send(acquire_frame(f"together-{index}"))
     tokens = [client.expect_acquired() for client in clients]
     if len(set(tokens)) != len(tokens) or min(tokens) <= previous:
         raise NeverAllowed(f"tokens that are not new: {sorted(tokens)}")
