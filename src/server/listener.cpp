@@ -232,6 +232,11 @@ void listener::listen_unix(const config::unix_address& where) {
         fail(config::to_string(where), error_text(errno));
     }
     unix_path_ = where.path;
+    struct stat status {};
+    if (::lstat(where.path.c_str(), &status) == 0) {
+        unix_device_ = status.st_dev;
+        unix_inode_ = status.st_ino;
+    }
     if (::listen(socket.get(), SOMAXCONN) != 0) {
         const int error = errno;
         remove_file();
@@ -249,7 +254,10 @@ void listener::close() noexcept {
 }
 
 void listener::remove_file() noexcept {
-    if (!unix_path_.empty()) {
+    // Somebody may have removed our file by hand and another server put its own there.
+    struct stat status {};
+    if (!unix_path_.empty() && ::lstat(unix_path_.c_str(), &status) == 0 &&
+        status.st_dev == unix_device_ && status.st_ino == unix_inode_) {
         ::unlink(unix_path_.c_str());
     }
 }

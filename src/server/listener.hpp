@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
@@ -40,7 +42,9 @@ private:
     void listen_unix(const config::unix_address& where);
 
     std::vector<listening_socket> sockets_;
-    std::string unix_path_;        // empty: none of ours
+    std::string unix_path_;  // empty: none of ours
+    dev_t unix_device_ = 0;  // with the inode: which file is ours
+    ino_t unix_inode_ = 0;
     posix::descriptor unix_lock_;  // held while unix_path_ is ours
 };
 

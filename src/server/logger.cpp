@@ -1,11 +1,15 @@
 #include "server/logger.hpp"
 
 #include <spdlog/async.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/sinks/base_sink.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <semaphore>
 
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace monolock::server {
@@ -29,29 +33,48 @@ std::optional<std::uint64_t> log_gate::pass(std::chrono::steady_clock::time_poin
     return suppressed_.exchange(0);
 }
 
+// Writes to the descriptor and not through stdio, whose lock the end of the process would wait for.
+class logger::sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+public:
+    // Whether all that was logged before a flush() has been written within the time.
+    [[nodiscard]] bool flushed_within(std::chrono::milliseconds time) {
+        return flushed_.try_acquire_for(time);
+    }
+
+private:
+    void sink_it_(const spdlog::details::log_msg& line) override {
+        const char* rest = line.payload.data();
+        for (std::size_t left = line.payload.size(); left > 0;) {
+            const ssize_t written = ::write(STDERR_FILENO, rest, left);
+            if (written < 0 && errno != EINTR) {
+                return;  // nobody is there to be told
+            }
+            const auto count = static_cast<std::size_t>(std::max<ssize_t>(written, 0));
+            rest += count;
+            left -= count;
+        }
+    }
+    void flush_() override { flushed_.release(); }
+
+    std::counting_semaphore<> flushed_{0};
+};
+
 logger::logger(telemetry::log_level least, telemetry::log_format format)
     : least_{least},
       format_{format},
+      sink_{std::make_shared<sink>()},
       writer_{std::make_shared<spdlog::details::thread_pool>(lines_queued_max, 1)},
-      out_{std::make_shared<spdlog::async_logger>(
-          "monolock", std::make_shared<spdlog::sinks::stderr_sink_st>(), writer_,
-          spdlog::async_overflow_policy::overrun_oldest)} {
-    // Our lines are complete: no prefix, no end of line of spdlog's.
-    out_->set_formatter(std::make_unique<spdlog::pattern_formatter>(
-        "%v", spdlog::pattern_time_type::utc, std::string{}));
+      out_{std::make_shared<spdlog::async_logger>("monolock", sink_, writer_,
+                                                  spdlog::async_overflow_policy::overrun_oldest)} {
     out_->set_level(spdlog::level::trace);
 }
 
 logger::~logger() {
     // A reader of standard error that went to sleep must not keep the server from ending: what it
     // does not take in time is lost, together with the thread that waits for it.
-    const auto deadline = std::chrono::steady_clock::now() + drain_time_max;
-    while (writer_->queue_size() > 0) {
-        if (std::chrono::steady_clock::now() > deadline) {
-            new std::shared_ptr{std::move(writer_)};  // never joined
-            return;
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    out_->flush();
+    if (!sink_->flushed_within(drain_time_max)) {
+        new std::shared_ptr{std::move(writer_)};  // never joined
     }
 }
 

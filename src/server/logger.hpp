@@ -58,6 +58,8 @@ private:
 
     telemetry::log_level least_;
     telemetry::log_format format_;
+    class sink;
+    std::shared_ptr<sink> sink_;
     std::shared_ptr<spdlog::details::thread_pool> writer_;
     std::shared_ptr<spdlog::logger> out_;
 };

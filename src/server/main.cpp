@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "config/server_config.hpp"
+#include "posix/standard_descriptors.hpp"
 #include "server/server.hpp"
 
 namespace {
@@ -35,6 +36,7 @@ struct act {
 }  // namespace
 
 int main(int argc, char** argv) {
+    monolock::posix::fill_standard_descriptors();
     try {
         const std::span<const char* const> words{argv, static_cast<std::size_t>(argc)};
         const auto arguments = monolock::config::parse_server_arguments(

@@ -1,10 +1,15 @@
 """The diagnostic log: every line parses, none can be forged, and traffic from outside is no alarm."""
 
+import contextlib
 import json
+import os
+import select
 import socket
+import subprocess
 
 import pytest
 
+from support.server import binary, clean_environment
 from support.waiting import wait_until
 
 HOSTILE_NAMES = [
@@ -116,3 +121,25 @@ def test_traffic_from_outside_is_no_alarm(start_server):
     server.stop()
     loud = [record for record in server.records() if record["level"] in ("warn", "error")]
     assert not loud, loud
+
+
+def test_a_standard_error_that_takes_nothing_keeps_nobody(start_server):
+    """The end of the process waits for no reader of its log."""
+    reader, writer = os.pipe()
+    server = subprocess.Popen(
+        [binary(), "-listen", "127.0.0.1:0", "-log-level", "debug"], stderr=writer, env=clean_environment()
+    )
+    try:
+        wait_until(lambda: select.select([reader], [], [], 0)[0], "the first line")
+        os.set_blocking(writer, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writer, b"x" * 4096)
+        os.set_blocking(writer, True)
+        server.send_signal(15)
+        assert server.wait(timeout=10) == 0
+    finally:
+        server.kill()
+        server.wait()
+        os.close(reader)
+        os.close(writer)
