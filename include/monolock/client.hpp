@@ -71,6 +71,9 @@ using guarded_work = std::function<void(std::stop_token stop, std::uint64_t toke
 //   - The overload without an error_code throws monolock::error (server_error for an ERROR of the
 //     server); the one with it reports there, clears it on success, and returns an empty lock on
 //     failure. Both may throw std::bad_alloc.
+//   - It blocks, so it cannot be made in a callback (on_loss, on_stage, a stop callback) that runs
+//     on this client's background thread: there it fails at once with in_callback. Hand the wish
+//     to a thread of your own.
 //   - If the background thread cannot be started the call fails with thread_unavailable.
 //   - SIGPIPE is never raised. Descriptors are close-on-exec.
 class MONOLOCK_API client {

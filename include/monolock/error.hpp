@@ -27,6 +27,8 @@ enum class errc : int {
     invalid_address = 5,
     invalid_options = 6,  // client_options that contradict themselves or lie out of range
     no_claim = 7,         // the handle is empty: moved from, released, or never acquired
+    in_callback = 8,      // acquiring in a callback on the library's own thread, which would have
+                          // to wait for itself
 
     // Before a claim existed.
     host_not_found = 16,      // the name has no address

@@ -190,6 +190,9 @@ outcome client::impl::try_once(std::string_view name, std::chrono::milliseconds 
 
 outcome client::impl::make_attempt(detail::claim_request request, const std::stop_token& stop) {
     const auto runs_on = running_engine();
+    if (runs_on->runs_here()) {
+        return refusal(errc::in_callback);
+    }
     const auto subject =
         std::make_shared<attempt>(runs_on->loop(), to_, runs_on->names(), std::move(request));
     // Made first: whatever leaves this function early, the attempt ends with it.

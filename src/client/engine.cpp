@@ -37,12 +37,16 @@ engine::engine(const std::shared_ptr<const target>& to)
     thread_ = *thread;
 }
 
+bool engine::runs_here() const noexcept {
+    return process_ == ::getpid() && pthread_equal(thread_, pthread_self()) != 0;
+}
+
 engine::~engine() {
     if (process_ != ::getpid()) {
         return;
     }
     loop_->stop();
-    if (pthread_equal(thread_, pthread_self()) != 0) {
+    if (runs_here()) {
         pthread_detach(thread_);
     } else {
         pthread_join(thread_, nullptr);

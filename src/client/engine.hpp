@@ -23,6 +23,8 @@ public:
     ~engine();
 
     [[nodiscard]] const std::shared_ptr<reactor>& loop() const noexcept { return loop_; }
+    // Whether the calling thread is the background thread.
+    [[nodiscard]] bool runs_here() const noexcept;
     [[nodiscard]] const std::shared_ptr<resolver>& names() const noexcept { return names_; }
 
 private:

@@ -44,6 +44,8 @@ std::string message_of(errc code) {
             return "connecting took too long";
         case errc::dialer_failed:
             return "the dialer returned no connection";
+        case errc::in_callback:
+            return "acquiring in a callback would wait for itself";
         case errc::thread_unavailable:
             return "the background thread could not be started";
         case errc::acquire_timeout:
@@ -137,7 +139,7 @@ bool is_misuse(const std::error_code& code) noexcept {
             !is_one_of(code, {errc::not_authorized})) ||
            is_one_of(code, {errc::empty_name, errc::name_too_long, errc::name_not_utf8,
                             errc::lease_out_of_range, errc::invalid_address, errc::invalid_options,
-                            errc::no_claim});
+                            errc::no_claim, errc::in_callback});
 }
 
 class condition_category_type final : public std::error_category {

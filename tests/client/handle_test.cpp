@@ -153,6 +153,29 @@ TEST(c9_handles, an_on_loss_callback_may_destroy_the_handle_or_throw) {
     EXPECT_TRUE(other.connection->quiet_for(10ms));
 }
 
+TEST(c9_handles, acquiring_in_a_callback_of_the_background_thread_fails_at_once) {
+    scripted_server server;
+    granted one{server};
+    auto subject = make_client(server.address());
+    std::promise<std::error_code> told;
+    auto call = in_background([&] { return subject.acquire("n", 10s); });
+    auto connection = server.accept();
+    connection.expect_acquire("n", 10s);
+    connection.send(acquired_frame(7));
+    auto held = call.get();
+    held.on_loss([&](std::error_code) {
+        std::error_code refused;
+        const auto again = subject.acquire_for("n", 10s, 1s, {}, refused);
+        told.set_value(refused);
+    });
+    connection.close();
+    auto outcome = told.get_future();
+    ASSERT_EQ(outcome.wait_for(5s), std::future_status::ready);
+    const std::error_code refused = outcome.get();
+    EXPECT_EQ(refused, errc::in_callback);
+    EXPECT_EQ(refused, condition::misuse);
+}
+
 TEST(c9_handles, on_loss_of_a_lost_claim_calls_back_at_once_and_once) {
     scripted_server server;
     granted one{server};
