@@ -40,6 +40,9 @@ verdict set_lease(run_options& into, std::string_view text) {
     return std::nullopt;
 }
 
+// A year keeps every sum of a time and a duration far from overflow.
+constexpr std::chrono::hours duration_max{8760};
+
 verdict set_duration(std::optional<nanoseconds>& into, std::string_view text) {
     const auto value = config::parse_duration(text);
     if (!value) {
@@ -47,6 +50,9 @@ verdict set_duration(std::optional<nanoseconds>& into, std::string_view text) {
     }
     if (*value < nanoseconds{0}) {
         return diagnostic{"cannot be negative"};
+    }
+    if (*value > duration_max) {
+        return diagnostic{"at most " + config::format_duration(duration_max)};
     }
     into = *value;
     return std::nullopt;

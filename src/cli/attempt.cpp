@@ -43,7 +43,8 @@ void attempt::run(client& through, const run_options& options) noexcept {
         outcome_.held = acquire(through, options, stop_.get_token());
     } catch (const server_error& refusal) {
         outcome_.failure = refusal.code();
-        outcome_.detail = "the server says " + telemetry::quoted(refusal.reason());
+        outcome_.detail = "the server says " + telemetry::quoted(refusal.reason()) + " (" +
+                          refusal.code().message() + ")";
     } catch (const std::system_error& failure) {
         outcome_.failure = failure.code();
         outcome_.detail = failure.code().message();

@@ -1,9 +1,11 @@
 #include "cli/console.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <string>
 
 namespace monolock::cli {
@@ -26,26 +28,27 @@ bool write_all(int fd, std::string_view text) noexcept {
 
 }  // namespace
 
-void complain(std::string_view text) noexcept {
+bool complain(std::string_view text, std::chrono::milliseconds patience) noexcept {
     std::string line{"monolockctl: "};
     line += text;
     line += '\n';
-    write_all(STDERR_FILENO, line);
+    // A pipe or terminal that is ready takes PIPE_BUF bytes without blocking.
+    for (std::string_view rest{line}; !rest.empty();) {
+        pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+        if (poll(&ready, 1, static_cast<int>(patience.count())) <= 0) {
+            return false;
+        }
+        const std::string_view piece = rest.substr(0, PIPE_BUF);
+        if (!write_all(STDERR_FILENO, piece)) {
+            return false;
+        }
+        rest.remove_prefix(piece.size());
+    }
+    return true;
 }
 
 bool print(std::string_view text) noexcept {
     return write_all(STDOUT_FILENO, text);
-}
-
-void fill_standard_descriptors() noexcept {
-    // open takes the lowest free number, so the loop ends with the first that is above the three.
-    int fd = 0;
-    do {
-        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0) {
-        close(fd);
-    }
 }
 
 void let_go_of_standard_input_and_output() noexcept {

@@ -1,19 +1,18 @@
 #pragma once
 
+#include <chrono>
 #include <string_view>
 
 namespace monolock::cli {
 
 // "monolockctl: TEXT" as one line on standard error, in one write so that lines of several
-// processes do not mix. Failure to write is ignored: there is nowhere to say so.
-void complain(std::string_view text) noexcept;
+// processes do not mix. Whether it could be written: a reader that takes nothing is waited for, but
+// only so long, because work on which a lock depends may come next.
+bool complain(std::string_view text,
+              std::chrono::milliseconds patience = std::chrono::seconds{1}) noexcept;
 
 // To standard output; false if not all of it could be written.
 [[nodiscard]] bool print(std::string_view text) noexcept;
-
-// Opens /dev/null in place of standard descriptors that were closed at the start, so that no later
-// descriptor gets their number. Close-on-exec: the command finds them closed as before.
-void fill_standard_descriptors() noexcept;
 
 // Once the command runs, its standard input and output are its own: a pipe must see its end when
 // the command closes it, so the processes around it let go.

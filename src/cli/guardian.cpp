@@ -38,6 +38,9 @@ nanoseconds kill_lead(std::chrono::milliseconds lease) noexcept {
     return std::min<nanoseconds>(10ms, nanoseconds{lease} / 100);
 }
 
+// What one try may take where no waiting was asked for: a server that is well answers in far less.
+constexpr std::chrono::milliseconds one_try{180};
+
 // How often the wrapper is told the deadline, at least; heartbeats go out every quarter of a lease.
 nanoseconds publish_interval(std::chrono::milliseconds lease) noexcept {
     return std::max<nanoseconds>(1ms, nanoseconds{lease} / 8);
@@ -84,6 +87,15 @@ public:
           child_events_{open_signal_descriptor({SIGCHLD})} {}
 
     [[nodiscard]] int run() {
+        const int status = guard();
+        if (unsaid_) {
+            say(*unsaid_);
+        }
+        return status;
+    }
+
+private:
+    [[nodiscard]] int guard() {
         if (const auto ended = acquire()) {
             return *ended;
         }
@@ -100,9 +112,18 @@ public:
         return finish();
     }
 
-private:
-    void say(const std::string& text) const {
-        complain("lock " + telemetry::quoted(options_.name) + ": " + text);
+    void say(const std::string& text) const { complain(about_lock(text)); }
+
+    [[nodiscard]] std::string about_lock(const std::string& text) const {
+        return "lock " + telemetry::quoted(options_.name) + ": " + text;
+    }
+
+    // While the job has to be stopped in time nobody is waited for: what is not taken at once is
+    // said when the job is gone.
+    void say_now_or_later(const std::string& text) {
+        if (!complain(about_lock(text), 0ms)) {
+            unsaid_ = text;
+        }
     }
 
     // The next order; the wrapper's end is an order too, to end.
@@ -115,8 +136,8 @@ private:
     // Waits for the grant. Returns the exit status if there is none.
     [[nodiscard]] std::optional<int> acquire() {
         boot_timer limit;
-        if (options_.wait > nanoseconds{0}) {
-            limit.set(boot_clock::now() + *options_.wait);
+        if (options_.wait) {
+            limit.set(boot_clock::now() + std::max<nanoseconds>(*options_.wait, one_try));
         }
         attempt trial{client_, options_};
         std::optional<int> stopped_by;
@@ -152,7 +173,8 @@ private:
             return options_.conflict_exit_code;
         }
         if (time_is_up && outcome.failure == errc::stopped) {
-            say("not acquired within " + config::format_duration(*options_.wait));
+            say("not acquired within " +
+                config::format_duration(std::max<nanoseconds>(*options_.wait, one_try)));
             return options_.conflict_exit_code;
         }
         say(options_.server + ": " + outcome.detail);
@@ -222,12 +244,15 @@ private:
             }
             if (ready[2]) {
                 plan.lose(boot_clock::now());
-                report_loss();
+                reason_given_ = true;
             }
             context_.page.publish(held_.confirmed_until());
             plan.confirm(held_.confirmed_until() - lead);
             act(plan.take(boot_clock::now()));
             stopping_ = plan.started();
+            if (ready[2]) {
+                report_loss();
+            }
         }
     }
 
@@ -261,15 +286,15 @@ private:
             case loss_plan::action::none:
                 return;
             case loss_plan::action::terminate:
-                report_silence();
                 if (context_.page.claim_terminate()) {
                     job_->signal_group(SIGTERM);
                     job_->signal_group(SIGCONT);  // a stopped job must be able to obey
                 }
+                report_silence();
                 return;
             case loss_plan::action::kill:
-                report_silence();
                 job_->kill_all();
+                report_silence();
                 return;
         }
     }
@@ -278,14 +303,14 @@ private:
     // has been told.
     void report_silence() {
         if (!std::exchange(reason_given_, true)) {
-            say("the server is silent; the command is stopped");
+            say_now_or_later("the server is silent; the command is stopped");
         }
     }
 
     int report_loss() {
         loss_reported_ = true;
         reason_given_ = true;
-        say("lost: " + held_.loss().message());
+        say_now_or_later("lost: " + held_.loss().message());
         return to_int(exit_code::lock_lost);
     }
 
@@ -314,6 +339,7 @@ private:
     posix::descriptor child_events_;
     lock held_;
     std::optional<job> job_;
+    std::optional<std::string> unsaid_;
     bool wrapper_gone_ = false;
     bool hand_terminal_over_ = false;
     bool loss_reported_ = false;

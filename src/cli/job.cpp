@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -15,6 +16,7 @@
 #include <ctime>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "posix/descriptor.hpp"
 
@@ -57,9 +59,17 @@ std::optional<pid_t> parent_of(pid_t process) noexcept {
     return parse_number(line.substr(name_end + to_parent));
 }
 
-// Kills every child of this process. (The kernel's own list of children is a build option of it, so
-// all processes are looked at.) A child that nobody but us reaps keeps its number meanwhile.
-void kill_children() noexcept {
+// See spare_present_children. Written before there is a second process.
+std::vector<pid_t>& spared() noexcept {
+    static std::vector<pid_t> processes;
+    return processes;
+}
+
+// Calls `seen` with every child of this process. (The kernel's own list of children is a build
+// option of it, so all processes are looked at.) A child that nobody but us reaps keeps its number
+// meanwhile.
+template <class Seen>
+void for_each_child(Seen seen) {
     const std::unique_ptr<DIR, close_folder> folder{opendir("/proc")};
     if (!folder) {
         return;
@@ -69,9 +79,21 @@ void kill_children() noexcept {
     while (const dirent* const entry = readdir(folder.get())) {
         const auto process = parse_number(entry->d_name);
         if (process && parent_of(*process) == self) {
-            kill(*process, SIGKILL);
+            seen(*process);
         }
     }
+}
+
+// Whether there was a child to kill, dead ones that wait to be reaped included.
+bool kill_children() noexcept {
+    bool any = false;
+    for_each_child([&any](pid_t child) {
+        if (std::ranges::find(spared(), child) == spared().end()) {
+            kill(child, SIGKILL);
+            any = true;
+        }
+    });
+    return any;
 }
 
 void wait_for_a_death() noexcept {
@@ -96,6 +118,9 @@ bool reap_each(int flags, Seen seen) noexcept {
         if (process < 0) {
             return false;
         }
+        if (WIFEXITED(status) || WIFSIGNALED(status)) {
+            std::erase(spared(), process);  // the number may be another's from now on
+        }
         seen(process, status);
     }
 }
@@ -107,8 +132,7 @@ void kill_and_reap(pid_t group, Seen seen) noexcept {
     if (group > 0) {
         kill(-group, SIGKILL);
     }
-    while (reap_each(0, seen)) {
-        kill_children();
+    while (reap_each(0, seen) && kill_children()) {
         wait_for_a_death();
     }
 }
@@ -117,6 +141,10 @@ void kill_and_reap(pid_t group, Seen seen) noexcept {
 
 void become_subreaper() noexcept {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void spare_present_children() {
+    for_each_child([](pid_t child) { spared().push_back(child); });
 }
 
 void kill_descendants(pid_t group) noexcept {

@@ -10,6 +10,10 @@ namespace monolock::cli {
 // out of sight (PR_SET_CHILD_SUBREAPER).
 void become_subreaper() noexcept;
 
+// Remembers the children that the calling process has already: a program that called exec may have
+// left it some. They are nobody's job, and neither this process nor one forked from it kills them.
+void spare_present_children();
+
 // Kills the process group (0: none) and every descendant of the calling process, those that left
 // the group too, and reaps until none is left. SIGCHLD must be blocked. Returns only then: a
 // process stuck in the kernel, or one that runs under another user's rights, is waited for.

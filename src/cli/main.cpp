@@ -11,6 +11,7 @@
 #include "cli/console.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/wrapper.hpp"
+#include "posix/standard_descriptors.hpp"
 
 namespace monolock::cli {
 namespace {
@@ -38,7 +39,7 @@ int main_of(std::span<const char* const> words) {
 
 int main(int argc, char** argv) {
     namespace cli = monolock::cli;
-    cli::fill_standard_descriptors();
+    monolock::posix::fill_standard_descriptors();
     try {
         const std::span words{argv, static_cast<std::size_t>(argc)};
         return cli::main_of(words.subspan(argc > 0 ? 1 : 0));

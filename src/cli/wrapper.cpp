@@ -150,7 +150,8 @@ private:
     // --- terminal and job control ---
 
     void take_terminal_back() noexcept {
-        if (std::exchange(terminal_given_, false)) {
+        // Only from the command: a shell that took the terminal meanwhile keeps it.
+        if (std::exchange(terminal_given_, false) && context_.screen.belongs_to(command_)) {
             context_.screen.give_to(getpgrp());
         }
     }
@@ -224,6 +225,7 @@ int become_guardian(const run_context& context, const link& line) {
 int run_wrapper(const run_options& options, char* const* environment) {
     const signal_state signals = signal_state::capture();
     block_for_wrapper(signals);
+    spare_present_children();
     become_subreaper();
     const terminal screen;
     deadline_page page;

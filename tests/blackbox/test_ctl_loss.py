@@ -3,11 +3,21 @@
 import contextlib
 import os
 import signal
+import subprocess
 import time
 
 import pytest
 
-from ctl import Run, ScriptedServer, processes_of
+from ctl import (
+    Run,
+    ScriptedServer,
+    binary,
+    children,
+    clean_environment,
+    processes_of,
+    run_words,
+    state,
+)
 from support.waiting import tried_again, wait_until
 
 LEASE = 2.0
@@ -122,6 +132,61 @@ def test_an_announced_loss(scripted, stubborn, how, grace):
         assert len(diary.terms()) == 2
         assert diary.terms()[0] - told < 0.05
     assert grace - 0.02 < diary.last_sign_of_life() - told < grace + 0.05
+
+
+def full_pipe():
+    """Both ends of a pipe that takes no byte more."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"x" * 4096)
+    os.set_blocking(writer, True)
+    return reader, writer
+
+
+@tried_again
+@pytest.mark.parametrize("grace", [300, 0])
+def test_a_standard_error_that_takes_nothing_delays_no_stop(scripted, grace):
+    reader, writer = full_pipe()
+    script = "exec 2>/dev/null; trap 'echo told' TERM; echo ready; while :; do sleep 0.02; done"
+    options = ["--lease", "8s", "--grace", f"{grace}ms"]
+    try:
+        with Run(scripted, "n", "sh", "-c", script, options=options, stderr=writer) as run:
+            assert run.line() == "ready"
+            job = run.commands()
+            scripted.reset(scripted.claim("n"))
+            lost_at = time.monotonic()
+            if grace:
+                assert run.line() == "told"
+                assert time.monotonic() - lost_at < 0.1
+            wait_until(lambda: not set(job) & set(processes_of("n")), "the end of the job")
+            assert time.monotonic() - lost_at < grace / 1000 + 0.2
+            assert run.process.wait(timeout=5) == 76
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_a_child_from_before_the_run_is_nobodys_job(scripted):
+    """A script may have started a helper before it execs monolockctl; only the job is killed."""
+    wrapped = " ".join([binary(), *run_words(scripted, "n", "sleep", "100")])
+    script = subprocess.Popen(
+        ["sh", "-c", f"sleep 100 & echo $!; exec {wrapped}"],
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    helper = int(script.stdout.readline())
+    try:
+        wait_until(lambda: processes_of("n"), "the command")
+        guardian = next(child for child in children(script.pid) if child != helper)
+        os.kill(guardian, signal.SIGKILL)
+        assert script.wait(timeout=10) == 76
+        assert processes_of("n") == []
+        assert state(helper) != "Z"
+    finally:
+        os.kill(helper, signal.SIGKILL)
 
 
 def test_a_loss_wins_over_the_commands_own_status(scripted):
