@@ -14,8 +14,8 @@ export JOBS
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install what building, testing and linting need (Debian), or say what is missing (elsewhere)
-	@scripts/setup build test lint
+setup: ## install all that any target needs (Debian), or say what is missing (elsewhere)
+	@scripts/setup
 
 build: ## the release binaries: build/monolock and build/monolockctl
 	@scripts/setup build
@@ -51,6 +51,7 @@ planted: ## plant each known bug, one at a time, and see that the simulator catc
 	@tests/simulation/planted/run
 
 bench: build ## measure the server against the floor; the report lands in build/bench/
+	@scripts/setup bench
 	@bench/run
 
 install: build ## install programs, library, headers and documents below PREFIX (default /usr/local)
