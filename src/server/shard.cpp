@@ -63,6 +63,10 @@ void shard::stop_and_join() {
     if (thread_.joinable()) {
         thread_.join();
     }
+    // The loop does not turn any more, so this thread may do its work.
+    engine_.withhold_grants();
+    while (engine_.close_all(judge_batch, shutting_down)) {
+    }
 }
 
 void shard::on_connection(loose_connection connection, const peer_address& peer) {

@@ -69,7 +69,8 @@ public:
     // connection is closed; what lingers does so for the I/O timeout at the most.
     void finish_drain(callback done);
 
-    // Stops the loop where it stands, and waits for the thread.
+    // Stops the loop where it stands, waits for the thread, and ends the sessions that are left with
+    // ERROR 0x01, without granting their locks to anybody.
     void stop_and_join();
 
 private:
