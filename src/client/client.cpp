@@ -54,6 +54,16 @@ bool is_failure(const outcome& result, errc code) {
     return why != nullptr && why->code == make_error_code(code);
 }
 
+// A grant that was lost before the work could start turns into the failure that it is.
+void judge_before_start(outcome& result) {
+    if (const auto* const granted = std::get_if<grant>(&result)) {
+        if (auto lost = (*granted)->loss()) {
+            lost->at = stage::queued;  // no work was started
+            result = *std::move(lost);
+        }
+    }
+}
+
 // Blocks for `delay` or until stopped; whether the delay passed whole.
 bool pause(std::chrono::nanoseconds delay, const std::stop_token& stop) {
     std::mutex mutex;
@@ -104,8 +114,10 @@ public:
 
     [[nodiscard]] outcome try_once(std::string_view name, std::chrono::milliseconds lease,
                                    manner how, const std::stop_token& stop);
+    // With a purpose of work, a grant that is lost before the work could start is a failed attempt.
+    enum class purpose { handle, work };
     [[nodiscard]] outcome retry(std::string_view name, std::chrono::milliseconds lease,
-                                const std::stop_token& stop);
+                                purpose what_for, const std::stop_token& stop);
 
     // The handle, or the failure in ec, or thrown if that is null.
     [[nodiscard]] static lock unwrap(outcome&& result, std::error_code* ec) {
@@ -223,12 +235,15 @@ outcome client::impl::make_attempt(detail::claim_request request, const std::sto
 }
 
 outcome client::impl::retry(std::string_view name, std::chrono::milliseconds lease,
-                            const std::stop_token& stop) {
+                            purpose what_for, const std::stop_token& stop) {
     detail::backoff delays;
     std::mt19937_64 random{std::random_device{}()};
     std::uniform_real_distribution<double> uniform;
     while (true) {
         outcome result = try_once(name, lease, {}, stop);
+        if (what_for == purpose::work) {
+            judge_before_start(result);
+        }
         const auto* const why = std::get_if<failure>(&result);
         // Whatever kept us from connecting counts, a dialer's own codes included.
         if (why == nullptr || why->code == make_error_code(errc::stopped) ||
@@ -246,16 +261,6 @@ outcome client::impl::retry(std::string_view name, std::chrono::milliseconds lea
 }
 
 namespace {
-
-// A grant that was lost before the work could start turns into the failure that it is.
-void judge_before_start(outcome& result) {
-    if (const auto* const granted = std::get_if<grant>(&result)) {
-        if (auto lost = (*granted)->loss()) {
-            lost->at = stage::queued;  // no work was started
-            result = *std::move(lost);
-        }
-    }
-}
 
 // Runs the work under the lock; the loss, if there was one. The work's own exception passes, with
 // the loss joined to it.
@@ -310,17 +315,7 @@ void client::impl::work_once(std::string_view name, std::chrono::milliseconds le
 void client::impl::work_retry(std::string_view name, std::chrono::milliseconds lease,
                               const guarded_work& work, const std::stop_token& stop,
                               std::error_code* ec) {
-    while (true) {
-        outcome result = retry(name, lease, stop);
-        const bool was_granted = std::holds_alternative<grant>(result);
-        judge_before_start(result);
-        const auto* const why = std::get_if<failure>(&result);
-        if (was_granted && why != nullptr && why->code == condition::retryable) {
-            continue;  // lost between the grant and the start: still a failed acquisition
-        }
-        run_or_report(std::move(result), work, stop, ec);
-        return;
-    }
+    run_or_report(retry(name, lease, purpose::work, stop), work, stop, ec);
 }
 
 client::client(client_options options) : impl_{std::make_shared<impl>(std::move(options))} {}
@@ -364,12 +359,12 @@ lock client::acquire_for(std::string_view name, std::chrono::milliseconds lease,
 
 lock client::acquire_retry(std::string_view name, std::chrono::milliseconds lease,
                            const std::stop_token& stop) {
-    return impl::unwrap(impl_->retry(name, lease, stop), nullptr);
+    return impl::unwrap(impl_->retry(name, lease, impl::purpose::handle, stop), nullptr);
 }
 
 lock client::acquire_retry(std::string_view name, std::chrono::milliseconds lease,
                            const std::stop_token& stop, std::error_code& ec) {
-    return impl::unwrap(impl_->retry(name, lease, stop), &ec);
+    return impl::unwrap(impl_->retry(name, lease, impl::purpose::handle, stop), &ec);
 }
 
 void client::with_lock(std::string_view name, std::chrono::milliseconds lease,

@@ -137,5 +137,49 @@ TEST(c12_restart_herd, a_server_that_says_0x01_to_everybody_is_not_hammered) {
     EXPECT_GE(arrivals[2] - arrivals[1], 49ms) << "a second is not";
 }
 
+// A grant that was lost before the work could start is a failed acquisition like any other.
+TEST(c12_restart_herd, a_server_whose_grants_come_too_late_for_the_work_is_not_hammered) {
+    scripted_server server;
+    constexpr auto lease = 20ms;
+    std::stop_source stop;
+    std::vector<boot_clock::duration> pauses;
+    std::optional<boot_clock::time_point> lost_at;
+    client_options options;
+    options.address = server.address();
+    options.on_stage = [&](std::string_view, stage entered) {
+        if (entered == stage::connecting && lost_at) {
+            pauses.push_back(boot_clock::now() - *lost_at);
+        }
+        if (entered == stage::held) {
+            std::this_thread::sleep_for(lease);  // past the deadline, whatever the server does
+            lost_at = boot_clock::now();
+            if (pauses.size() >= 3) {
+                stop.request_stop();
+            }
+        }
+    };
+    client subject{std::move(options)};
+    std::error_code reported;
+    auto call = in_background([&] {
+        subject.with_lock_retry(
+            "n", lease,
+            [](const std::stop_token&, std::uint64_t) { ADD_FAILURE() << "the work ran"; },
+            stop.get_token(), reported);
+    });
+    while (call.wait_for(0ms) != std::future_status::ready) {
+        if (auto peer = server.accept_within(10ms)) {
+            peer->expect_acquire("n", lease);
+            peer->send(acquired_frame(7));
+            static_cast<void>(peer->answer_until_eof(""));
+        }
+    }
+    call.get();
+    EXPECT_EQ(reported, errc::stopped);
+    ASSERT_GE(pauses.size(), 3U);
+    for (const auto pause : pauses) {
+        EXPECT_GE(pause, 49ms) << milliseconds_text(pause);
+    }
+}
+
 }  // namespace
 }  // namespace monolock::testing
