@@ -307,10 +307,12 @@ private:
         }
     }
 
-    int report_loss() {
+    int report_loss() { return report_loss(held_.loss()); }
+
+    int report_loss(const std::error_code& why) {
         loss_reported_ = true;
         reason_given_ = true;
-        say_now_or_later("lost: " + held_.loss().message());
+        say_now_or_later("lost: " + why.message());
         return to_int(exit_code::lock_lost);
     }
 
@@ -321,11 +323,12 @@ private:
             job_->kill_all();
         }
         context_.page.set_group(0);
-        if (!loss_reported_ && held_.lost()) {
-            report_loss();
+        // The release looks once more, so this may be the first to hear of a loss.
+        std::error_code loss;
+        held_.release(loss);
+        if (loss && !loss_reported_) {
+            report_loss(loss);
         }
-        std::error_code ignored;
-        held_.release(ignored);
         return stopping_ || loss_reported_ || wrapper_gone_ ? to_int(exit_code::lock_lost)
                                                             : of_wait_status(*job_->status());
     }

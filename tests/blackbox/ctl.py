@@ -91,13 +91,13 @@ class Run:
     """`monolockctl run` in the background. Killed at the end of the block it is used in, and with it, by
     the guardian, its job; after a failed test that is not relied upon."""
 
-    def __init__(self, server, name, *command, options=(), env=None, **popen):
+    def __init__(self, server, name, *command, options=(), env=None, prefix=(), **popen):
         popen.setdefault("stdin", subprocess.DEVNULL)
         popen.setdefault("stdout", subprocess.PIPE)
         popen.setdefault("stderr", subprocess.PIPE)
         self.name = name
         self.process = subprocess.Popen(
-            [binary(), *run_words(server, name, *command, options=options)],
+            [*prefix, binary(), *run_words(server, name, *command, options=options)],
             env=clean_environment(env),
             text=True,
             **popen,

@@ -199,6 +199,25 @@ def test_a_loss_wins_over_the_commands_own_status(scripted):
             assert run.end()[0] == 76
 
 
+def tampered(calls, how):
+    """Arguments of Run that have single system calls of it delayed or refused."""
+    words = ("strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={calls}")
+    return {
+        "prefix": (*words, "-e", f"inject={calls}:{how}"),
+        "env": {"ASAN_OPTIONS": "detect_leaks=0"},  # it cannot work under a tracer
+    }
+
+
+def test_a_loss_that_is_noticed_only_at_the_release_is_one(scripted):
+    """The connection breaks, and the command ends before the library's thread has a turn."""
+    slow = tampered("?epoll_wait,?epoll_pwait", "delay_exit=100000")
+    with Run(scripted, "n", "cat", stdin=subprocess.PIPE, **slow) as run:
+        run.commands()
+        scripted.reset(scripted.claim("n"))
+        status, out, err = run.end()  # closes the command's standard input
+        assert status == 76 and out == "" and "lost" in err
+
+
 def test_a_grandchild_that_outlives_the_command_is_killed_in_the_end(scripted):
     script = "(trap '' TERM; exec sleep 60) & trap 'exit 0' TERM; echo ready; while :; do sleep 0.02; done"
     with Run(scripted, "n", "sh", "-c", script, options=["--lease", "2s"]) as run:
