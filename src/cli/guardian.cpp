@@ -87,11 +87,16 @@ public:
           child_events_{open_signal_descriptor({SIGCHLD})} {}
 
     [[nodiscard]] int run() {
-        const int status = guard();
-        if (unsaid_) {
-            say(*unsaid_);
+        try {
+            const int status = guard();
+            if (unsaid_) {
+                say(*unsaid_);
+            }
+            return status;
+        } catch (...) {
+            end_job();  // whatever failed, the lock goes last
+            throw;
         }
-        return status;
     }
 
 private:
@@ -314,6 +319,13 @@ private:
         reason_given_ = true;
         say_now_or_later("lost: " + why.message());
         return to_int(exit_code::lock_lost);
+    }
+
+    void end_job() noexcept {
+        if (job_) {
+            job_->kill_all();
+            context_.page.set_group(0);
+        }
     }
 
     // The lock goes last: whoever gets it next finds nothing of the job, unless the command ended

@@ -218,6 +218,18 @@ def test_a_loss_that_is_noticed_only_at_the_release_is_one(scripted):
         assert status == 76 and out == "" and "lost" in err
 
 
+def test_a_failure_of_the_guardians_own_ends_the_job_before_the_claim(scripted):
+    """Its second timer, the one of the deadline, is refused when the command runs already."""
+    alive_at_end = []
+    scripted.on_end = lambda claim: alive_at_end.extend(processes_of("n"))
+    refused = tampered("timerfd_create", "error=ENFILE:when=2")
+    with Run(scripted, "n", "sh", "-c", "setsid sleep 60 & exec sleep 60", **refused) as run:
+        status, out, err = run.end()
+        assert status == 71 and out == "" and "timerfd_create" in err
+        wait_until(lambda: scripted.claim("n").ended_at, "the claim ended")
+        assert not alive_at_end
+
+
 def test_a_grandchild_that_outlives_the_command_is_killed_in_the_end(scripted):
     script = "(trap '' TERM; exec sleep 60) & trap 'exit 0' TERM; echo ready; while :; do sleep 0.02; done"
     with Run(scripted, "n", "sh", "-c", script, options=["--lease", "2s"]) as run:
