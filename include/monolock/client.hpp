@@ -21,7 +21,7 @@ struct client_options {
     std::string address;
 
     // For resolving the name, and again for one round over all its addresses, shared among them:
-    // each gets an equal part of what is left. Positive.
+    // each gets an equal part of what is left. Positive; more than a year is a year.
     std::chrono::milliseconds connect_timeout{5000};
 
     // The local end of a TCP connection: a numeric address, "10.0.0.7" or "[::1]", or with a port,

@@ -1,5 +1,6 @@
 #include "client/target.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "client/thread.hpp"
@@ -7,6 +8,9 @@
 namespace monolock::detail {
 
 namespace {
+
+// As good as for ever, and far from where a sum with a reading of the clock would overflow.
+constexpr std::chrono::hours connect_timeout_max{8760};
 
 [[noreturn]] void refuse(errc code, const std::string& detail) {
     throw error{make_error_code(code), stage::preparing, detail};
@@ -31,6 +35,8 @@ target::target(client_options given)
     if (options.connect_timeout <= std::chrono::milliseconds{0}) {
         refuse(errc::invalid_options, "connect_timeout must be positive");
     }
+    options.connect_timeout =
+        std::min<std::chrono::milliseconds>(options.connect_timeout, connect_timeout_max);
     endpoints = numeric_endpoints(where);
     if (options.local_address.empty()) {
         return;

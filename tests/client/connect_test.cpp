@@ -222,6 +222,17 @@ TEST_F(c11_connecting, gives_up_after_the_connect_timeout) {
     EXPECT_LT(boot_clock::now() - before, 400ms);
 }
 
+TEST_F(c11_connecting, the_longest_connect_timeout_of_all_is_not_over_at_once) {
+    black_hole hole;
+    client_options options;
+    options.address = hole.address();
+    options.connect_timeout = milliseconds::max();
+    client subject{std::move(options)};
+    std::error_code reported;
+    EXPECT_FALSE(subject.acquire_for("n", 10s, 50ms, {}, reported));
+    EXPECT_EQ(reported, errc::wait_expired);
+}
+
 TEST_F(c11_connecting, a_resolver_that_hangs_is_bounded_by_the_connect_timeout) {
     resolver().hangs = true;
     client_options options;
