@@ -111,6 +111,11 @@ int try_listen(const tcp_target& target, posix::descriptor& out) {
     return 0;
 }
 
+bool is_same(const tcp_target& left, const tcp_target& right) noexcept {
+    return left.size == right.size && std::memcmp(&left.address, &right.address, left.size) == 0;
+}
+
+// Each address once: a name may stand in several lines of /etc/hosts.
 std::vector<tcp_target> targets_of(const config::tcp_address& where) {
     std::vector<tcp_target> targets;
     const address_list found = resolve(where);
@@ -118,7 +123,10 @@ std::vector<tcp_target> targets_of(const config::tcp_address& where) {
         tcp_target target;
         std::memcpy(&target.address, info->ai_addr, info->ai_addrlen);
         target.size = info->ai_addrlen;
-        targets.push_back(target);
+        if (std::none_of(targets.begin(), targets.end(),
+                         [&](const tcp_target& known) { return is_same(known, target); })) {
+            targets.push_back(target);
+        }
     }
     return targets;
 }

@@ -151,6 +151,13 @@ def test_host_name_with_several_addresses_is_bound_on_all(start_server, namespac
         owner.close()
 
 
+@pytest.mark.parametrize("port", [7070, 0])
+def test_host_name_that_stands_twice_for_an_address_is_bound_once(start_server, namespace, port):
+    inside = namespace("127.0.0.1 doubled\n127.0.0.1 localhost doubled\n")
+    server = start_server(listen=f"doubled:{port}", prefix=inside.prefix)
+    assert len(server.wait_listening().addresses) == 1
+
+
 @pytest.mark.parametrize("taken", ["127.0.0.1", "127.0.0.2", "::1"])
 def test_host_name_whose_one_address_is_taken_fails(namespace, taken):
     inside = namespace(SEVERAL)
