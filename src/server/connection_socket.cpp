@@ -48,6 +48,15 @@ core::send_result send_to(int descriptor, std::span<const std::byte> bytes) noex
     return {.status = is_peers_word(errno) ? peer_closed : silence};
 }
 
+connection_socket::connection_socket(loop& on, loose_connection connection)
+    : descriptor_{on.get_executor()}, slot_{std::move(connection.slot)} {
+    boost::system::error_code refused;
+    descriptor_.assign(connection.descriptor.get(), refused);
+    if (!refused) {
+        static_cast<void>(connection.descriptor.release());
+    }
+}
+
 void connection_socket::shutdown_send() noexcept {
     static_cast<void>(::shutdown(descriptor_.native_handle(), SHUT_WR));
 }

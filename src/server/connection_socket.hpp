@@ -27,9 +27,9 @@ struct loose_connection {
 // thread alone.
 class connection_socket {
 public:
-    connection_socket(loop& on, loose_connection connection)
-        : descriptor_{on.get_executor(), connection.descriptor.release()},
-          slot_{std::move(connection.slot)} {}
+    // Not open afterwards, and the connection closed, if the system refuses to watch it (epoll has
+    // a limit of its own).
+    connection_socket(loop& on, loose_connection connection);
 
     [[nodiscard]] bool is_open() const noexcept { return descriptor_.is_open(); }
 

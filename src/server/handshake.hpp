@@ -35,9 +35,8 @@ class handshake final
     : public deadline_entry,
       public boost::intrusive_ref_counter<handshake, boost::thread_unsafe_counter> {
 public:
-    handshake(loop& on, loose_connection connection, const peer_address& peer,
-              handshake_owner& owner)
-        : socket_{on, std::move(connection)}, peer_{peer}, owner_{&owner} {}
+    handshake(connection_socket&& socket, const peer_address& peer, handshake_owner& owner)
+        : socket_{std::move(socket)}, peer_{peer}, owner_{&owner} {}
 
     // Reads what is there, and waits for more.
     void start() { read(); }

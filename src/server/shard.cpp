@@ -74,14 +74,31 @@ void shard::on_connection(loose_connection connection, const peer_address& peer)
         refuse_at_once(connection.descriptor);
         return;
     }
-    const boost::intrusive_ptr<handshake> made{
-        new handshake{loop_, std::move(connection), peer, *this}};
+    std::optional<connection_socket> socket = watch(std::move(connection));
+    if (!socket) {
+        return;
+    }
+    const boost::intrusive_ptr<handshake> made{new handshake{*std::move(socket), peer, *this}};
     if (stage_ != stage::serving) {
         made->refuse(shutting_down);
         return;
     }
     handshakes_.add(*made);
     made->start();
+}
+
+// Nothing, and the connection is closed, if the system has no room for one more. Its peer may come
+// again; the sessions that are there go on.
+std::optional<connection_socket> shard::watch(loose_connection connection) {
+    connection_socket socket{loop_, std::move(connection)};
+    if (socket.is_open()) {
+        return socket;
+    }
+    acceptor::surroundings& accepting = around_->accepting;
+    around_->log->write_seldom(accepting.trouble, telemetry::log_level::warn,
+                               "a connection was closed: the system refuses to watch it",
+                               {{.key = "accept_errors", .value = ++accepting.errors}});
+    return std::nullopt;
 }
 
 // Without lingering: what the peer sent already is read, so that the close does not destroy the
@@ -107,7 +124,9 @@ void shard::on_claim(connection_socket&& socket, claim_arrival&& claim) {
 }
 
 void shard::arrive(claim_arrival& claim) {
-    admit(connection_socket{loop_, std::move(claim.connection)}, claim);
+    if (std::optional<connection_socket> socket = watch(std::move(claim.connection))) {
+        admit(*std::move(socket), claim);
+    }
 }
 
 void shard::admit(connection_socket&& socket, const claim_arrival& claim) {

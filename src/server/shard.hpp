@@ -69,8 +69,8 @@ public:
     // connection is closed; what lingers does so for the I/O timeout at the most.
     void finish_drain(callback done);
 
-    // Stops the loop where it stands, waits for the thread, and ends the sessions that are left with
-    // ERROR 0x01, without granting their locks to anybody.
+    // Stops the loop where it stands, waits for the thread, and ends the sessions that are left
+    // with ERROR 0x01, without granting their locks to anybody.
     void stop_and_join();
 
 private:
@@ -93,6 +93,7 @@ private:
 
     void on_connection(loose_connection connection, const peer_address& peer);
     static void refuse_at_once(const posix::descriptor& connection);
+    [[nodiscard]] std::optional<connection_socket> watch(loose_connection connection);
     void admit(connection_socket&& socket, const claim_arrival& claim);
     void arrive(claim_arrival& claim);
     void arm_timer();
