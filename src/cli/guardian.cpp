@@ -371,7 +371,7 @@ int run_guardian(const run_context& context, const link& line) noexcept {
     } catch (const std::exception& failure) {
         complain(failure.what());
     }
-    line.send({.kind = message_kind::finished, .value = status});
+    line.send_last({.kind = message_kind::finished, .value = status});
     return status;
 }
 

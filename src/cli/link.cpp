@@ -34,6 +34,14 @@ std::pair<link, link> link::make() {
 }
 
 bool link::send(message what, int descriptor) const noexcept {
+    return send_with(MSG_DONTWAIT, what, descriptor);
+}
+
+bool link::send_last(message what) const noexcept {
+    return send_with(0, what, -1);
+}
+
+bool link::send_with(int flags, message what, int descriptor) const noexcept {
     iovec data{.iov_base = &what, .iov_len = sizeof what};
     msghdr header = header_of(data);
     control_buffer control;
@@ -48,7 +56,7 @@ bool link::send(message what, int descriptor) const noexcept {
     }
     ssize_t sent = 0;
     do {
-        sent = sendmsg(fd_.get(), &header, MSG_NOSIGNAL);
+        sent = sendmsg(fd_.get(), &header, MSG_NOSIGNAL | flags);
     } while (sent < 0 && errno == EINTR);
     return sent == static_cast<ssize_t>(sizeof what);
 }

@@ -34,8 +34,11 @@ public:
 
     link() noexcept = default;
 
-    // False if the other end is gone. May wait, but the few messages of a run never fill the line.
+    // Never waits: false if the other end is gone, or has read nothing for hundreds of messages (it
+    // is stopped; then the deadlines of this end matter more than what the message says).
     bool send(message what, int descriptor = -1) const noexcept;
+    // The same for the last message of all: waits for its place.
+    bool send_last(message what) const noexcept;
 
     struct received {
         message what;
@@ -49,6 +52,8 @@ public:
 
 private:
     explicit link(int fd) noexcept : fd_{fd} {}
+
+    [[nodiscard]] bool send_with(int flags, message what, int descriptor) const noexcept;
 
     posix::descriptor fd_;
 };

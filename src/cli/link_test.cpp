@@ -57,5 +57,19 @@ TEST(link, the_end_of_one_side_is_the_end_of_the_line) {
     EXPECT_FALSE(right.send({.kind = message_kind::started}));  // and no SIGPIPE
 }
 
+// Each of the two processes has deadlines to keep, even while the other is stopped.
+TEST(link, whose_other_end_reads_nothing_keeps_nobody_waiting) {
+    const auto [wrapper, guardian] = link::make();
+    int taken = 0;
+    while (wrapper.send({.kind = message_kind::deliver, .value = taken})) {
+        ASSERT_LT(++taken, 1'000'000);
+    }
+    EXPECT_GT(taken, 16);
+    for (int each = 0; each < taken; ++each) {
+        EXPECT_EQ(guardian.receive()->what.value, each);
+    }
+    EXPECT_TRUE(wrapper.send({.kind = message_kind::deliver}));
+}
+
 }  // namespace
 }  // namespace monolock::cli
