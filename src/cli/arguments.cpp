@@ -82,10 +82,7 @@ verdict set_server(run_options& into, std::string_view text) {
     return std::nullopt;
 }
 
-struct row {
-    option what;
-    verdict (*set)(run_options&, std::string_view) = nullptr;  // null for a request
-};
+using row = config::option_row<run_options>;
 
 constexpr std::array rows{
     row{{.name = "lease",
@@ -122,13 +119,7 @@ constexpr std::array rows{
     row{{.name = "h", .kind = option_kind::request}},
 };
 
-constexpr auto options = [] {
-    std::array<option, rows.size()> out{};
-    for (std::size_t index = 0; index < rows.size(); ++index) {
-        out[index] = rows[index].what;
-    }
-    return out;
-}();
+constexpr auto options = config::options_of(rows);
 
 constexpr std::string_view program_help =
     "usage: monolockctl run [OPTIONS] NAME [--] COMMAND [ARGUMENT...]\n"
@@ -211,10 +202,9 @@ arguments parse_run(std::span<const char* const> words, const config::environmen
         return run_help();
     }
     run_options out;
-    for (const auto& each : config::with_environment(options, scanned->settings, variables)) {
-        if (const auto wrong = rows[each.option].set(out, each.value)) {
-            return config::refuse(each, *wrong);
-        }
+    if (auto wrong = config::apply(
+            rows, config::with_environment(options, scanned->settings, variables), out)) {
+        return *std::move(wrong);
     }
     if (auto wrong = check_grace(out)) {
         return *std::move(wrong);

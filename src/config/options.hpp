@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -66,6 +67,37 @@ struct command_line {
 
 // The diagnostic of a value, with its source and the value quoted: `-threads "0": at least 1`.
 [[nodiscard]] diagnostic refuse(const setting& which, const diagnostic& why);
+
+// An option and how its value enters the settings of a program: what the setter finds wrong, or
+// nothing. No setter for a request.
+template <class Settings>
+struct option_row {
+    option what;
+    std::optional<diagnostic> (*set)(Settings&, std::string_view) = nullptr;
+};
+
+template <class Settings, std::size_t Count>
+[[nodiscard]] constexpr std::array<option, Count> options_of(
+    const std::array<option_row<Settings>, Count>& rows) {
+    std::array<option, Count> out{};
+    for (std::size_t index = 0; index < Count; ++index) {
+        out[index] = rows[index].what;
+    }
+    return out;
+}
+
+// Applies what with_environment returned for the rows' options; stops at the first refusal.
+template <class Settings, std::size_t Count>
+[[nodiscard]] std::optional<diagnostic> apply(const std::array<option_row<Settings>, Count>& rows,
+                                              const std::vector<setting>& settings,
+                                              Settings& into) {
+    for (const setting& each : settings) {
+        if (const auto wrong = rows[each.option].set(into, each.value)) {
+            return refuse(each, *wrong);
+        }
+    }
+    return std::nullopt;
+}
 
 // The table that the help prints, a line per option that has a help text.
 [[nodiscard]] std::string format_table(std::span<const option> options, std::string_view dashes);

@@ -66,12 +66,9 @@ verdict set_log_format(server_config& config, std::string_view text) {
     return std::nullopt;
 }
 
-// An option and how its value enters the configuration. A new option is a new row; rules between
-// options (one needs another) belong into parse_server_arguments, after all rows were applied.
-struct row {
-    option what;
-    verdict (*set)(server_config&, std::string_view) = nullptr;  // null for a request
-};
+// A new option is a new row; rules between options (one needs another) belong into
+// parse_server_arguments, after all rows were applied.
+using row = option_row<server_config>;
 
 constexpr std::array rows{
     row{{.name = "listen",
@@ -115,13 +112,7 @@ constexpr std::array rows{
     row{{.name = "help", .kind = option_kind::request}},
 };
 
-constexpr auto options = [] {
-    std::array<option, rows.size()> out{};
-    for (std::size_t index = 0; index < rows.size(); ++index) {
-        out[index] = rows[index].what;
-    }
-    return out;
-}();
+constexpr auto options = options_of(rows);
 
 constexpr std::string_view dashes = "-";
 
@@ -155,10 +146,8 @@ server_arguments parse_server_arguments(std::span<const char* const> words,
                           ": the server takes only flags"};
     }
     server_config config;
-    for (const setting& each : with_environment(options, scanned->settings, variables)) {
-        if (const auto wrong = rows[each.option].set(config, each.value)) {
-            return refuse(each, *wrong);
-        }
+    if (auto wrong = apply(rows, with_environment(options, scanned->settings, variables), config)) {
+        return *std::move(wrong);
     }
     return config;
 }
