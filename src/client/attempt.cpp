@@ -347,9 +347,16 @@ void attempt::on_time() {
 
 // ---- ending ----
 
-// Ends an attempt that has come to nothing; the claim, if there is one yet, goes with it.
+// Ends an attempt that has come to nothing; the claim, if there is one yet, goes with it. Once the
+// outcome was taken it is a loss like any other.
 void attempt::fail(std::error_code code, std::string detail) {
     if (phase_ == phase::over) {
+        return;
+    }
+    if (taken_) {  // the claim is the caller's: what ends it is a loss, and must be told
+        system_detail_ = std::move(detail);
+        claim_.close();
+        lose();
         return;
     }
     notices_.stop_dialer = phase_ == phase::dialing;
