@@ -33,8 +33,9 @@ struct client_options {
     // connect_timeout. It is called once per attempt, with the address above, on a thread of its
     // own, so that a stop need not wait for it. A call that is not wanted any more has its stop
     // token requested, and what it still returns is closed; it must own what it uses, for it may
-    // end later than the client. It fails by throwing: a std::system_error's code is reported as it
-    // is.
+    // end later than the client. All signals are blocked on that thread: a dialer that starts a
+    // program must unblock them for it. It fails by throwing: a std::system_error's code is
+    // reported as it is.
     std::function<int(const std::string& address, std::stop_token stop)> dialer{};
 
     // Told of each stage that a claim enters (connecting, requesting, queued, held), in order; held

@@ -18,7 +18,6 @@ namespace monolock::cli {
 namespace {
 
 using config::diagnostic;
-using config::option;
 using config::option_kind;
 using std::chrono::milliseconds;
 using telemetry::quoted;
