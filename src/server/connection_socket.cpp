@@ -4,16 +4,9 @@
 
 #include <cerrno>
 
+#include "posix/peers_word.hpp"
+
 namespace monolock::server {
-
-namespace {
-
-// What the peer itself said. ETIMEDOUT, EHOSTUNREACH and the like are this machine's opinion.
-bool is_peers_word(int error) noexcept {
-    return error == ECONNRESET || error == EPIPE;
-}
-
-}  // namespace
 
 core::receive_result receive_from(int descriptor, std::span<std::byte> into) noexcept {
     using enum core::receive_status;
@@ -30,7 +23,7 @@ core::receive_result receive_from(int descriptor, std::span<std::byte> into) noe
     if (errno == EAGAIN) {
         return {.status = nothing};
     }
-    return {.status = is_peers_word(errno) ? peer_closed : silence};
+    return {.status = posix::is_peers_word(errno) ? peer_closed : silence};
 }
 
 core::send_result send_to(int descriptor, std::span<const std::byte> bytes) noexcept {
@@ -45,7 +38,7 @@ core::send_result send_to(int descriptor, std::span<const std::byte> bytes) noex
     if (errno == EAGAIN) {
         return {.status = sent, .count = 0};
     }
-    return {.status = is_peers_word(errno) ? peer_closed : silence};
+    return {.status = posix::is_peers_word(errno) ? peer_closed : silence};
 }
 
 connection_socket::connection_socket(loop& on, loose_connection connection)
