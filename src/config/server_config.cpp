@@ -66,8 +66,19 @@ verdict set_log_format(server_config& config, std::string_view text) {
     return std::nullopt;
 }
 
-// A new option is a new row; rules between options (one needs another) belong into
-// parse_server_arguments, after all rows were applied.
+template <std::string server_config::*Path>
+verdict set_path(server_config& config, std::string_view text) {
+    if (text.empty()) {
+        return diagnostic{"must name a file"};
+    }
+    if (text.find('\0') != std::string_view::npos) {
+        return diagnostic{"a path has no NUL"};
+    }
+    config.*Path = text;
+    return std::nullopt;
+}
+
+// A new option is a new row; if it needs another, that is a row of `partners`.
 using row = option_row<server_config>;
 
 constexpr std::array rows{
@@ -78,6 +89,22 @@ constexpr std::array rows{
         [](server_config& config, std::string_view text) {
             return assign(config.listen, parse_address(text));
         }},
+    row{{.name = "tls-cert",
+         .variable = "MONOLOCK_TLS_CERT",
+         .help = "certificate chain of the server, PEM; with -tls-key: clients speak TLS"},
+        set_path<&server_config::tls_cert>},
+    row{{.name = "tls-key",
+         .variable = "MONOLOCK_TLS_KEY",
+         .help = "its private key, PEM, not encrypted"},
+        set_path<&server_config::tls_key>},
+    row{{.name = "tls-client-ca",
+         .variable = "MONOLOCK_TLS_CLIENT_CA",
+         .help = "CA certificates, PEM: every client must show a certificate signed by one"},
+        set_path<&server_config::tls_client_ca>},
+    row{{.name = "acl-file",
+         .variable = "MONOLOCK_ACL_FILE",
+         .help = "which identity may claim which lock, JSON; needs -tls-client-ca"},
+        set_path<&server_config::acl_file>},
     row{{.name = "io-timeout",
          .variable = "MONOLOCK_IO_TIMEOUT",
          .default_text = "5s",
@@ -116,6 +143,37 @@ constexpr auto options = options_of(rows);
 
 constexpr std::string_view dashes = "-";
 
+// One path means nothing without another.
+struct partner {
+    std::string_view name;
+    std::string server_config::*given;
+    std::string_view needed_name;
+    std::string server_config::*needed;
+};
+
+constexpr std::array partners{
+    partner{"tls-cert", &server_config::tls_cert, "tls-key", &server_config::tls_key},
+    partner{"tls-key", &server_config::tls_key, "tls-cert", &server_config::tls_cert},
+    partner{"tls-client-ca", &server_config::tls_client_ca, "tls-cert", &server_config::tls_cert},
+    partner{"acl-file", &server_config::acl_file, "tls-client-ca", &server_config::tls_client_ca},
+};
+
+// Names what was set where it was set, the flag or the variable.
+verdict find_missing_partner(const server_config& config, const std::vector<setting>& settings) {
+    for (const partner& each : partners) {
+        if ((config.*each.given).empty() || !(config.*each.needed).empty()) {
+            continue;
+        }
+        for (const setting& set : settings) {
+            if (options[set.option].name == each.name) {
+                return diagnostic{set.source + ": needs -" + std::string{each.needed_name} +
+                                  " as well"};
+            }
+        }
+    }
+    return std::nullopt;
+}
+
 help_text make_help() {
     return {
         "usage: monolock [flags]\n"
@@ -145,8 +203,12 @@ server_arguments parse_server_arguments(std::span<const char* const> words,
         return diagnostic{"stray argument " + telemetry::quoted(scanned->rest.front()) +
                           ": the server takes only flags"};
     }
+    const auto settings = with_environment(options, scanned->settings, variables);
     server_config config;
-    if (auto wrong = apply(rows, with_environment(options, scanned->settings, variables), config)) {
+    if (auto wrong = apply(rows, settings, config)) {
+        return *std::move(wrong);
+    }
+    if (auto wrong = find_missing_partner(config, settings)) {
         return *std::move(wrong);
     }
     return config;

@@ -26,6 +26,16 @@ struct server_config {
     telemetry::log_format log_format = telemetry::log_format::text;
     std::optional<unsigned> threads;             // 1 to threads_max; absent: number of cores
     std::chrono::nanoseconds shutdown_delay{0};  // zero: none
+
+    // Paths; empty: none. tls_cert and tls_key come together; tls_client_ca only with them, and
+    // acl_file only with tls_client_ca.
+    std::string tls_cert;
+    std::string tls_key;
+    std::string tls_client_ca;
+    std::string acl_file;
+
+    [[nodiscard]] bool tls() const noexcept { return !tls_cert.empty(); }
+    [[nodiscard]] bool mutual_tls() const noexcept { return !tls_client_ca.empty(); }
 };
 
 // Texts for standard output, to be followed by exit 0.

@@ -46,6 +46,39 @@ TEST(server_config, defaults) {
     EXPECT_EQ(config.shutdown_delay, 0s);
 }
 
+TEST(server_config, files_of_tls_and_acl) {
+    const auto check = [](const server_config& config) {
+        EXPECT_EQ(config.tls_cert, "server.pem");
+        EXPECT_EQ(config.tls_key, "server.key");
+        EXPECT_EQ(config.tls_client_ca, "ca.pem");
+        EXPECT_EQ(config.acl_file, "acl.json");
+        EXPECT_TRUE(config.tls());
+        EXPECT_TRUE(config.mutual_tls());
+    };
+    check(config_of({"-tls-cert", "server.pem", "-tls-key=server.key", "--tls-client-ca", "ca.pem",
+                     "-acl-file", "acl.json"}));
+    check(config_of({}, {{"MONOLOCK_TLS_CERT", "server.pem"},
+                         {"MONOLOCK_TLS_KEY", "server.key"},
+                         {"MONOLOCK_TLS_CLIENT_CA", "ca.pem"},
+                         {"MONOLOCK_ACL_FILE", "acl.json"}}));
+    EXPECT_FALSE(config_of({}).tls());
+    EXPECT_FALSE(config_of({"-tls-cert", "c", "-tls-key", "k"}).mutual_tls());
+}
+
+TEST(server_config, a_file_without_its_partner) {
+    EXPECT_EQ(why_not({"-tls-cert", "c"}), "-tls-cert: needs -tls-key as well");
+    EXPECT_EQ(why_not({"-tls-key", "k"}), "-tls-key: needs -tls-cert as well");
+    EXPECT_EQ(why_not({"-tls-client-ca", "a"}), "-tls-client-ca: needs -tls-cert as well");
+    EXPECT_EQ(why_not({"-acl-file", "a"}), "-acl-file: needs -tls-client-ca as well");
+    EXPECT_EQ(why_not({"-acl-file", "a", "-tls-cert", "c", "-tls-key", "k"}),
+              "-acl-file: needs -tls-client-ca as well");
+    EXPECT_EQ(why_not({"-tls-client-ca", "a", "-tls-key", "k"}),
+              "-tls-key: needs -tls-cert as well");
+    EXPECT_EQ(why_not({}, {{"MONOLOCK_TLS_CERT", "c"}}),
+              "MONOLOCK_TLS_CERT: needs -tls-key as well");
+    EXPECT_EQ(why_not({"-tls-cert", ""}), R"(-tls-cert "": must name a file)");
+}
+
 TEST(server_config, every_flag_and_every_variable) {
     const auto check = [](const server_config& config) {
         EXPECT_EQ(to_string(config.listen), "unix:/tmp/x");
