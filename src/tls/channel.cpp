@@ -111,6 +111,7 @@ channel::channel(const context& from, role side, int descriptor) : ssl_{SSL_new(
     io_.descriptor = descriptor;
     BIO* const bio = socket_bio::make(io_);
     SSL_set_bio(ssl_.get(), bio, bio);
+    SSL_set_app_data(ssl_.get(), this);
     if (side == role::server) {
         SSL_set_accept_state(ssl_.get());
     } else {
@@ -184,7 +185,14 @@ std::string channel::failure() const {
         text += ": ";
         text += X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get()));
     }
+    if (!explanation_.empty()) {
+        text += ": " + explanation_;
+    }
     return text;
+}
+
+channel& channel::of(const ssl_st* object) noexcept {
+    return *static_cast<channel*>(SSL_get_app_data(object));
 }
 
 status channel::verdict(int returned) noexcept {

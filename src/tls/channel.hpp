@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "tls/context.hpp"
 
@@ -78,6 +79,13 @@ public:
     // For what OpenSSL is asked or told directly: the peer's certificate, names to expect.
     [[nodiscard]] ssl_st* native() const noexcept { return ssl_.get(); }
 
+    // --- for callbacks that OpenSSL makes in a handshake ---
+
+    // The channel of an object of OpenSSL's.
+    [[nodiscard]] static channel& of(const ssl_st* object) noexcept;
+    // More on why the callback refuses; failure() ends with it.
+    void explain_failure(std::string why) { explanation_ = std::move(why); }
+
 private:
     struct free_ssl {
         void operator()(ssl_st* object) const noexcept;
@@ -96,6 +104,7 @@ private:
     io_state io_;
     std::unique_ptr<ssl_st, free_ssl> ssl_;
     std::uint64_t openssl_error_ = 0;
+    std::string explanation_;
     std::optional<std::uint8_t> alert_;
     bool broken_ = false;        // after which OpenSSL must not be asked to send anything
     bool send_pending_ = false;  // a record is half out

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "config/parsed.hpp"
+
+struct x509_st;
+
+namespace monolock::tls {
+
+// Who the holder of a verified certificate is (docs/security.md, "Identity"): its first URI among
+// the subject's alternative names, else its first DNS name there, else its Common Name. Never
+// empty; UTF-8 without NUL, byte for byte as it stands in the certificate. A certificate that
+// yields none or more than one is refused; the diagnostic says why and repeats nothing of it.
+[[nodiscard]] config::parsed<std::string> identity_of(x509_st* leaf);
+
+}  // namespace monolock::tls

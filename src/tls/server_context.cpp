@@ -1,0 +1,196 @@
+#include "tls/server_context.hpp"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "posix/read_file.hpp"
+#include "tls/identity.hpp"
+#include "tls/pem.hpp"
+
+namespace monolock::tls {
+
+namespace {
+
+using std::chrono::system_clock;
+
+// Far above what a chain, or all authorities of an operating system, take.
+constexpr std::size_t file_bytes_max = std::size_t{1} << 20U;
+
+// Reads and parses one file; a mistake goes to the list.
+template <class Value>
+std::optional<Value> load(const std::string& path,
+                          config::parsed<Value> (*parse)(std::string_view pem),
+                          file_errors& errors) {
+    const auto text = posix::read_file(path, file_bytes_max);
+    if (!text) {
+        errors.push_back(path + ": " + text.error().text);
+        return std::nullopt;
+    }
+    auto value = parse(*text);
+    if (!value) {
+        errors.push_back(path + ": " + value.error().text);
+        return std::nullopt;
+    }
+    return *std::move(value);
+}
+
+enum class validity { valid, not_yet, expired };
+
+validity validity_of(X509* made, system_clock::time_point now) {
+    std::time_t at = system_clock::to_time_t(now);
+    if (X509_cmp_time(X509_get0_notBefore(made), &at) > 0) {
+        return validity::not_yet;
+    }
+    return X509_cmp_time(X509_get0_notAfter(made), &at) < 0 ? validity::expired : validity::valid;
+}
+
+void check_validity(const std::string& path, X509* made, system_clock::time_point now,
+                    file_errors& errors) {
+    switch (validity_of(made, now)) {
+        case validity::valid:
+            return;
+        case validity::not_yet:
+            errors.push_back(path + ": the certificate is not valid yet");
+            return;
+        case validity::expired:
+            errors.push_back(path + ": the certificate has expired");
+            return;
+    }
+}
+
+struct free_stack {
+    void operator()(STACK_OF(X509) * stack) const noexcept { sk_X509_free(stack); }
+};
+
+void use_own(const context& in, const server_files& files, const std::vector<certificate>& chain,
+             const private_key& key, file_errors& errors) {
+    if (X509_check_private_key(chain.front().get(), key.get()) != 1) {
+        errors.push_back(files.key + ": the key does not belong to the certificate in " +
+                         files.certificate);
+        ERR_clear_error();
+        return;
+    }
+    const std::unique_ptr<STACK_OF(X509), free_stack> rest{sk_X509_new_null()};
+    if (!rest) {
+        throw std::bad_alloc{};
+    }
+    for (std::size_t index = 1; index < chain.size(); ++index) {
+        sk_X509_push(rest.get(), chain[index].get());
+    }
+    // Refuses what OpenSSL's security level does: a key that is too short, a weak signature.
+    if (SSL_CTX_use_cert_and_key(in.get(), chain.front().get(), key.get(), rest.get(), 1) != 1) {
+        errors.push_back(files.certificate + ": " + take_openssl_error());
+    }
+}
+
+// Runs within the handshake, after the client has proved to own the certificate's key or will have
+// to: what is refused here is answered with an alert.
+int verify_client(X509_STORE_CTX* verification, void*) {
+    if (X509_verify_cert(verification) != 1) {
+        return 0;
+    }
+    const auto identity = identity_of(X509_STORE_CTX_get0_cert(verification));
+    if (!identity) {
+        X509_STORE_CTX_set_error(verification, X509_V_ERR_CERT_REJECTED);
+        auto* const ssl = static_cast<SSL*>(
+            X509_STORE_CTX_get_ex_data(verification, SSL_get_ex_data_X509_STORE_CTX_idx()));
+        channel::of(ssl).explain_failure(identity.error().text);
+        return 0;
+    }
+    return 1;
+}
+
+void add_authority(const context& in, X509* authority) {
+    X509_STORE* const store = SSL_CTX_get_cert_store(in.get());
+    if (X509_STORE_add_cert(store, authority) != 1 ||
+        SSL_CTX_add_client_CA(in.get(), authority) != 1) {
+        throw std::bad_alloc{};
+    }
+}
+
+void use_authorities(const context& in, const std::string& path,
+                     const std::vector<certificate>& authorities, system_clock::time_point now,
+                     file_errors& errors) {
+    bool some_valid = false;
+    for (std::size_t index = 0; index < authorities.size(); ++index) {
+        X509* const each = authorities[index].get();
+        if (X509_check_ca(each) == 0) {
+            errors.push_back(path + ": certificate " + std::to_string(index + 1) +
+                             " is not of a certificate authority");
+            continue;
+        }
+        some_valid = some_valid || validity_of(each, now) == validity::valid;
+        add_authority(in, each);
+    }
+    if (!some_valid && errors.empty()) {
+        errors.push_back(path + ": none of the authorities' certificates is valid now");
+    }
+    // An authority in the file is trusted whether or not the one above it is there too.
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(in.get()), X509_V_FLAG_PARTIAL_CHAIN);
+    SSL_CTX_set_verify(in.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    SSL_CTX_set_cert_verify_callback(in.get(), verify_client, nullptr);
+}
+
+struct free_verification {
+    void operator()(X509_STORE_CTX* verification) const noexcept {
+        X509_STORE_CTX_free(verification);
+    }
+};
+
+}  // namespace
+
+std::variant<context, file_errors> load_server_context(const server_files& files,
+                                                       system_clock::time_point now) {
+    file_errors errors;
+    const context made = make_context(role::server);
+    const auto chain = load(files.certificate, parse_certificates, errors);
+    const auto key = load(files.key, parse_private_key, errors);
+    if (chain) {
+        check_validity(files.certificate, chain->front().get(), now, errors);
+    }
+    if (chain && key) {
+        use_own(made, files, *chain, *key, errors);
+    }
+    if (!files.client_ca.empty()) {
+        file_errors of_authorities;
+        if (const auto found = load(files.client_ca, parse_certificates, of_authorities)) {
+            use_authorities(made, files.client_ca, *found, now, of_authorities);
+        }
+        errors.insert(errors.end(), of_authorities.begin(), of_authorities.end());
+    }
+    if (!errors.empty()) {
+        return errors;
+    }
+    return made;
+}
+
+bool still_trusts(const context& newest, const channel& connection) {
+    if ((SSL_CTX_get_verify_mode(newest.get()) & SSL_VERIFY_PEER) == 0) {
+        return true;
+    }
+    X509* const leaf = SSL_get0_peer_certificate(connection.native());
+    if (leaf == nullptr) {
+        return false;
+    }
+    const std::unique_ptr<X509_STORE_CTX, free_verification> verification{X509_STORE_CTX_new()};
+    ERR_clear_error();
+    const bool trusted =
+        verification &&
+        X509_STORE_CTX_init(verification.get(), SSL_CTX_get_cert_store(newest.get()), leaf,
+                            SSL_get_peer_cert_chain(connection.native())) == 1 &&
+        X509_STORE_CTX_set_default(verification.get(), "ssl_client") == 1 &&
+        X509_VERIFY_PARAM_set1(X509_STORE_CTX_get0_param(verification.get()),
+                               SSL_CTX_get0_param(newest.get())) == 1 &&
+        X509_verify_cert(verification.get()) == 1;
+    ERR_clear_error();
+    return trusted;
+}
+
+}  // namespace monolock::tls

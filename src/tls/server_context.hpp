@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tls/channel.hpp"
+#include "tls/context.hpp"
+
+namespace monolock::tls {
+
+// Paths of PEM files.
+struct server_files {
+    std::string certificate;  // the server's, then the intermediate ones
+    std::string key;          // not encrypted
+    std::string client_ca;    // empty: clients show no certificate
+};
+
+// All that is wrong, each as "FILE: why", one line. Never empty.
+using file_errors = std::vector<std::string>;
+
+// Reads the files and makes of them what connections are accepted with: all of them or nothing. The
+// server's certificate must be valid at `now` and belong to the key. With a client CA every client
+// must show a certificate that one of its authorities (and nobody else) signed, for client
+// authentication, and that yields an identity; what does not is refused within the handshake.
+[[nodiscard]] std::variant<context, file_errors> load_server_context(
+    const server_files& files, std::chrono::system_clock::time_point now);
+
+// Whether the client's certificate, accepted by an earlier context, would be accepted by `newest`.
+// True if newest asks for none.
+[[nodiscard]] bool still_trusts(const context& newest, const channel& connection);
+
+}  // namespace monolock::tls
