@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "core/name_hash.hpp"
@@ -15,6 +16,7 @@ namespace monolock::server {
 struct claim_arrival {
     loose_connection connection;
     peer_address peer;
+    std::string identity;  // of the verified client; empty without mutual TLS
     protocol::acquire_request request;
     core::name_hash hash;
     core::time_point received_at;  // read after the receive that returned the end of the ACQUIRE

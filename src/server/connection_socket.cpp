@@ -42,7 +42,9 @@ core::send_result send_to(int descriptor, std::span<const std::byte> bytes) noex
 }
 
 connection_socket::connection_socket(loop& on, loose_connection connection)
-    : descriptor_{on.get_executor()}, slot_{std::move(connection.slot)} {
+    : descriptor_{on.get_executor()},
+      slot_{std::move(connection.slot)},
+      stream_{std::move(connection.stream)} {
     boost::system::error_code refused;
     descriptor_.assign(connection.descriptor.get(), refused);
     if (!refused) {
@@ -50,17 +52,32 @@ connection_socket::connection_socket(loop& on, loose_connection connection)
     }
 }
 
+std::size_t connection_socket::peek(std::span<std::byte> into) noexcept {
+    const ssize_t count =
+        ::recv(descriptor_.native_handle(), into.data(), into.size(), MSG_PEEK | MSG_DONTWAIT);
+    return count > 0 ? static_cast<std::size_t>(count) : 0;
+}
+
 void connection_socket::shutdown_send() noexcept {
+    if (stream_) {
+        stream_->send_close_notify();
+        stream_.reset();
+    }
     static_cast<void>(::shutdown(descriptor_.native_handle(), SHUT_WR));
 }
 
 void connection_socket::close() noexcept {
+    if (stream_) {
+        stream_->send_close_notify();
+        stream_.reset();
+    }
     boost::system::error_code ignored;  // the descriptor is gone whatever close says
     descriptor_.close(ignored);
     slot_ = {};
 }
 
 void connection_socket::abort() noexcept {
+    stream_.reset();
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     static_cast<void>(
         ::setsockopt(descriptor_.native_handle(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));

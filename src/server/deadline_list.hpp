@@ -35,6 +35,14 @@ public:
     [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
     [[nodiscard]] Entry& front() noexcept { return static_cast<Entry&>(entries_.front()); }
 
+    // Calls `call` with each entry, which may leave the list in the call.
+    template <class Call>
+    void for_each(Call&& call) {
+        for (auto at = entries_.begin(); at != entries_.end();) {
+            call(static_cast<Entry&>(*at++));
+        }
+    }
+
 private:
     void arm() {
         armed_ = true;

@@ -24,18 +24,37 @@ constexpr std::array<signature, 10> signatures{{
     {.start = "\r\n\r\n", .what = foreign_protocol::proxy_header},
 }};
 
-}  // namespace
+// An ACQUIRE of version 1.
+constexpr std::string_view plain_start = "\x01\x01";
 
-std::optional<foreign_protocol> guess_foreign_protocol(
-    std::span<const std::byte> first_bytes) noexcept {
-    const std::string_view text{reinterpret_cast<const char*>(first_bytes.data()),
-                                first_bytes.size()};
+std::optional<foreign_protocol> guess(std::string_view text) noexcept {
     for (const signature& known : signatures) {
         if (text.starts_with(known.start)) {
             return known.what;
         }
     }
     return std::nullopt;
+}
+
+std::string_view text_of(std::span<const std::byte> bytes) noexcept {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+std::optional<foreign_protocol> guess_foreign_to_plain(
+    std::span<const std::byte> first_bytes) noexcept {
+    return guess(text_of(first_bytes));
+}
+
+std::optional<foreign_protocol> guess_foreign_to_tls(
+    std::span<const std::byte> first_bytes) noexcept {
+    const std::string_view text = text_of(first_bytes);
+    if (text.starts_with(plain_start)) {
+        return foreign_protocol::plain_claim;
+    }
+    const auto what = guess(text);
+    return what == foreign_protocol::tls ? std::nullopt : what;
 }
 
 std::string_view hint(foreign_protocol what) noexcept {
@@ -46,6 +65,8 @@ std::string_view hint(foreign_protocol what) noexcept {
             return "a TLS ClientHello came to the lock port, which speaks plain TCP";
         case foreign_protocol::proxy_header:
             return "a PROXY protocol header came to the lock port, which takes none";
+        case foreign_protocol::plain_claim:
+            return "a client without TLS came to the lock port, which speaks TLS";
     }
     return "?";
 }

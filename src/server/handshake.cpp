@@ -32,7 +32,12 @@ void handshake::read() {
             return;
         case core::receive_status::peer_closed:
         case core::receive_status::silence:  // nothing was admitted, so nothing goes on
-            close();
+            if (socket_.owes_alert()) {
+                unlink();
+                owner_->on_linger(std::move(socket_));
+            } else {
+                close();
+            }
             return;
     }
 }
@@ -58,6 +63,7 @@ void handshake::take(std::span<const std::byte> bytes) {
             const auto rest = bytes.subspan(used);
             owner_->on_claim(std::move(socket_), {.connection = {},
                                                   .peer = peer_,
+                                                  .identity = std::move(identity_),
                                                   .request = decoder_.take_request(),
                                                   .hash = {},
                                                   .received_at = received_at,

@@ -4,6 +4,8 @@
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
 #include <cstddef>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "protocol/frames.hpp"
 #include "server/claim_arrival.hpp"
@@ -26,17 +28,21 @@ public:
     virtual void on_refused(connection_socket&& socket, const peer_address& peer,
                             const protocol::malformed& refusal,
                             std::span<const std::byte> seen) = 0;
+    // The peer broke TLS; an alert is on its way to it.
+    virtual void on_linger(connection_socket&& socket) = 0;
 };
 
-// A connection from accept to the end of its ACQUIRE: CONNECTED in the protocol's words. It lives
+// A connection from accept, or from the end of its TLS handshake, to the end of its ACQUIRE:
+// CONNECTED in the protocol's words. It lives
 // as long as it waits for bytes; its deadline, in the shard's list, bounds the arrival of the whole
 // ACQUIRE, so that a byte at a time gains nothing.
 class handshake final
     : public deadline_entry,
       public boost::intrusive_ref_counter<handshake, boost::thread_unsafe_counter> {
 public:
-    handshake(connection_socket&& socket, const peer_address& peer, handshake_owner& owner)
-        : socket_{std::move(socket)}, peer_{peer}, owner_{&owner} {}
+    handshake(connection_socket&& socket, const peer_address& peer, std::string&& identity,
+              handshake_owner& owner)
+        : socket_{std::move(socket)}, peer_{peer}, identity_{std::move(identity)}, owner_{&owner} {}
 
     // Reads what is there, and waits for more.
     void start() { read(); }
@@ -55,6 +61,7 @@ private:
     connection_socket socket_;
     protocol::acquire_decoder decoder_;
     peer_address peer_;
+    std::string identity_;
     handshake_owner* owner_;
 };
 

@@ -15,6 +15,7 @@
 
 #include "server/listener.hpp"
 #include "server/shard.hpp"
+#include "tls/server_context.hpp"
 
 namespace monolock::server {
 
@@ -28,6 +29,25 @@ core::name_hasher make_hasher() {
         throw std::runtime_error{"cannot get random bytes from the system"};
     }
     return core::name_hasher{secret};
+}
+
+// Null if none is configured. Throws std::runtime_error that names every mistake in the files.
+tls::context load_tls(const config::server_config& configuration) {
+    if (!configuration.tls()) {
+        return {};
+    }
+    auto loaded = tls::load_server_context({.certificate = configuration.tls_cert,
+                                            .key = configuration.tls_key,
+                                            .client_ca = configuration.tls_client_ca},
+                                           std::chrono::system_clock::now());
+    if (const auto* const errors = std::get_if<tls::file_errors>(&loaded)) {
+        std::string all;
+        for (const std::string& each : *errors) {
+            all += (all.empty() ? "" : "; ") + each;
+        }
+        throw std::runtime_error{all};
+    }
+    return std::get<tls::context>(std::move(loaded));
 }
 
 // The control loop's side of the server: it starts the shards, hears the signals, and walks the
@@ -73,9 +93,11 @@ server::server(const config::server_config& configuration)
       around_{.tokens = {},
               .accepting = {},
               .hints = {},
+              .tls_handshake_errors = 0,
               .last_session_id = 0,
               .hasher = make_hasher(),
               .io_timeout = configuration.io_timeout,
+              .tls = load_tls(configuration),
               .log = &log_,
               .shards = {}} {
     const std::uint64_t descriptors = raise_descriptor_limit();

@@ -22,6 +22,12 @@ shard::shard(shard_surroundings& surroundings, std::size_t number)
     : around_{&surroundings},
       number_{number},
       engine_{surroundings.tokens, *this, *this, {.io_timeout = surroundings.io_timeout}},
+      tls_{.context = surroundings.tls},
+      tls_handshakes_{loop_, surroundings.io_timeout,
+                      [](tls_handshake& late) {
+                          const boost::intrusive_ptr<tls_handshake> alive{&late};
+                          late.give_up("it took too long");
+                      }},
       handshakes_{loop_, surroundings.io_timeout,
                   [](handshake& late) {
                       const boost::intrusive_ptr<handshake> alive{&late};
@@ -78,13 +84,69 @@ void shard::on_connection(loose_connection connection, const peer_address& peer)
     if (!socket) {
         return;
     }
-    const boost::intrusive_ptr<handshake> made{new handshake{*std::move(socket), peer, *this}};
+    if (tls_.context) {
+        begin_tls(*std::move(socket), peer);
+    } else {
+        begin_claim(*std::move(socket), peer, {});
+    }
+}
+
+// Nobody can be told anything before TLS is established. So while the server shuts down, who has
+// begun goes on, to be refused by an ERROR, and who has said nothing is closed.
+void shard::begin_tls(connection_socket&& socket, const peer_address& peer) {
+    socket.secure(tls_);
+    const boost::intrusive_ptr<tls_handshake> made{
+        new tls_handshake{std::move(socket), peer, steps_, *this}};
+    if (stage_ != stage::serving && !made->has_begun()) {
+        return;
+    }
+    tls_handshakes_.add(*made);
+    made->start();
+}
+
+void shard::begin_claim(connection_socket&& socket, const peer_address& peer,
+                        std::string&& identity) {
+    const boost::intrusive_ptr<handshake> made{
+        new handshake{std::move(socket), peer, std::move(identity), *this}};
     if (stage_ != stage::serving) {
         made->refuse(shutting_down);
         return;
     }
     handshakes_.add(*made);
     made->start();
+}
+
+void shard::on_secured(connection_socket&& socket, const peer_address& peer,
+                       std::string&& identity) {
+    begin_claim(std::move(socket), peer, std::move(identity));
+}
+
+// However it came to nothing: probes and mistakes of outsiders, so nothing for the operator's eyes.
+void shard::on_failed(connection_socket&& socket, const peer_address& peer,
+                      const std::string& why) {
+    around_->tls_handshake_errors.fetch_add(1, std::memory_order_relaxed);
+    if (socket.is_open()) {
+        on_linger(std::move(socket));
+    }
+    if (around_->log->writes(telemetry::log_level::debug)) {
+        const std::string from = peer.to_string();
+        around_->log->write(
+            telemetry::log_level::debug, "TLS handshake failed",
+            {{.key = "remote_addr", .value = from},
+             {.key = "reason",
+              .value = why.empty() ? std::string_view{"the peer went away"} : why}});
+    }
+}
+
+void shard::on_foreign(const peer_address& peer, foreign_protocol what) {
+    const std::string from = peer.to_string();
+    around_->log->write_seldom(around_->hints[static_cast<std::size_t>(what)],
+                               telemetry::log_level::info, hint(what),
+                               {{.key = "remote_addr", .value = from}});
+}
+
+void shard::adopt_tls(tls_setting newest) {
+    boost::asio::post(loop_, [this, newest = std::move(newest)] { tls_ = newest; });
 }
 
 // Nothing, and the connection is closed, if the system has no room for one more. Its peer may come
@@ -103,7 +165,10 @@ std::optional<connection_socket> shard::watch(loose_connection connection) {
 
 // Without lingering: what the peer sent already is read, so that the close does not destroy the
 // ERROR; what it sends later may.
-void shard::refuse_at_once(const posix::descriptor& connection) {
+void shard::refuse_at_once(const posix::descriptor& connection) const {
+    if (tls_.context) {
+        return;  // no ERROR can be said before a handshake
+    }
     std::array<std::byte, core::session_engine::receive_bytes_max>
         input;  // NOLINT: only written to
     static_cast<void>(send_to(
@@ -119,6 +184,10 @@ void shard::on_claim(connection_socket&& socket, claim_arrival&& claim) {
         admit(std::move(socket), claim);
         return;
     }
+    if (const auto refusal = objection(socket)) {
+        on_refused(std::move(socket), claim.peer, *refusal, {});
+        return;
+    }
     claim.connection = socket.release();
     around_->shards[home]->hand_over(std::move(claim));
 }
@@ -129,10 +198,24 @@ void shard::arrive(claim_arrival& claim) {
     }
 }
 
-void shard::admit(connection_socket&& socket, const claim_arrival& claim) {
+// Asked on the shard that read the ACQUIRE and on the home of its name: each of them may be the
+// first to have the newest files.
+std::optional<protocol::malformed> shard::objection(connection_socket& socket) const {
+    if (socket.stream() != nullptr && !socket.stream()->is_accepted_by(tls_)) {
+        return protocol::malformed{.code = protocol::error_code::not_authorized,
+                                   .reason = "client certificate is no longer trusted"};
+    }
+    return std::nullopt;
+}
+
+void shard::admit(connection_socket&& socket, claim_arrival& claim) {
+    if (const auto refusal = objection(socket)) {
+        on_refused(std::move(socket), claim.peer, *refusal, {});
+        return;
+    }
     const core::session_id id{around_->last_session_id.fetch_add(1, std::memory_order_relaxed) + 1};
     const boost::intrusive_ptr<socket_session> who{
-        new socket_session{id, std::move(socket), claim.peer, *this}};
+        new socket_session{id, std::move(socket), claim.peer, std::move(claim.identity), *this}};
     who->hold_for_engine();
     engine_.admit(*who, claim.request, claim.hash, claim.received_at, claim.rest);
     arm_timer();
@@ -203,6 +286,12 @@ void shard::begin_drain(callback done) {
         for (const auto& each : acceptors_) {
             each->stop();
         }
+        tls_handshakes_.for_each([](tls_handshake& each) {
+            if (!each.has_begun()) {
+                const boost::intrusive_ptr<tls_handshake> alive{&each};
+                each.give_up("the server is shutting down");
+            }
+        });
         while (!handshakes_.empty()) {
             const boost::intrusive_ptr<handshake> next{&handshakes_.front()};
             next->refuse(shutting_down);
@@ -230,7 +319,7 @@ void shard::close_sessions() {
 }
 
 void shard::report_if_drained() {
-    if (lingering_.empty()) {
+    if (lingering_.empty() && tls_handshakes_.empty()) {
         on_drained_();
         return;
     }
@@ -261,11 +350,8 @@ void shard::on_fact(const core::fact& what) {
 
 void shard::log_refused(const peer_address& peer, const protocol::malformed& refusal,
                         std::span<const std::byte> seen) {
-    if (const auto foreign = guess_foreign_protocol(seen)) {
-        const std::string from = peer.to_string();
-        around_->log->write_seldom(around_->hints[static_cast<std::size_t>(*foreign)],
-                                   telemetry::log_level::info, hint(*foreign),
-                                   {{.key = "remote_addr", .value = from}});
+    if (const auto foreign = guess_foreign_to_plain(seen)) {
+        on_foreign(peer, *foreign);
     }
     if (around_->log->writes(telemetry::log_level::debug)) {
         const std::string from = peer.to_string();

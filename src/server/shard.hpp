@@ -19,6 +19,7 @@
 #include "server/logger.hpp"
 #include "server/loop.hpp"
 #include "server/socket_session.hpp"
+#include "server/tls_handshake.hpp"
 #include "server/token_counter.hpp"
 
 namespace monolock::server {
@@ -30,9 +31,11 @@ struct shard_surroundings {
     token_counter tokens;
     acceptor::surroundings accepting;
     std::array<log_gate, foreign_protocol_count> hints;
+    std::atomic<std::uint64_t> tls_handshake_errors{0};  // handshakes that came to nothing
     std::atomic<std::uint64_t> last_session_id{0};
     core::name_hasher hasher;
     core::nanoseconds io_timeout;
+    tls::context tls;  // at the start; null: plain
     logger* log;
     std::vector<std::unique_ptr<shard>> shards;  // complete before the first one runs
 };
@@ -40,7 +43,11 @@ struct shard_surroundings {
 // One thread, one loop, one lock table, and every session on the names that hash to it. Any shard
 // accepts connections and hears their ACQUIRE; then the connection moves, once, to the shard of its
 // name. Public functions may be called from any thread; they post. Callbacks run on this shard's.
-class shard final : handshake_owner, session_owner, core::clock_port, core::observer_port {
+class shard final : tls_handshake_owner,
+                    handshake_owner,
+                    session_owner,
+                    core::clock_port,
+                    core::observer_port {
 public:
     using callback = std::function<void()>;
 
@@ -60,6 +67,10 @@ public:
     // A claim for a name of this shard, from another.
     void hand_over(claim_arrival claim);
 
+    // Connections accepted from now on use these files. What was accepted before is asked about
+    // again when it claims.
+    void adopt_tls(tls_setting newest);
+
     // First step of a controlled shutdown: takes what waits in the backlogs and closes the
     // listening sockets, answers handshakes under way and all that follow with ERROR 0x01, grants
     // nothing any more. Then calls `done`.
@@ -76,6 +87,12 @@ public:
 private:
     enum class stage { serving, refusing, draining };
 
+    // tls_handshake_owner
+    void on_secured(connection_socket&& socket, const peer_address& peer,
+                    std::string&& identity) override;
+    void on_failed(connection_socket&& socket, const peer_address& peer,
+                   const std::string& why) override;
+    void on_foreign(const peer_address& peer, foreign_protocol what) override;
     // handshake_owner
     void on_claim(connection_socket&& socket, claim_arrival&& claim) override;
     void on_refused(connection_socket&& socket, const peer_address& peer,
@@ -92,9 +109,13 @@ private:
                       std::string_view reason) override;
 
     void on_connection(loose_connection connection, const peer_address& peer);
-    static void refuse_at_once(const posix::descriptor& connection);
+    void refuse_at_once(const posix::descriptor& connection) const;
+    void begin_tls(connection_socket&& socket, const peer_address& peer);
+    void begin_claim(connection_socket&& socket, const peer_address& peer, std::string&& identity);
     [[nodiscard]] std::optional<connection_socket> watch(loose_connection connection);
-    void admit(connection_socket&& socket, const claim_arrival& claim);
+    // Why a complete ACQUIRE is refused after all, or nothing.
+    [[nodiscard]] std::optional<protocol::malformed> objection(connection_socket& socket) const;
+    void admit(connection_socket&& socket, claim_arrival& claim);
     void arrive(claim_arrival& claim);
     void arm_timer();
     void on_timer();
@@ -111,6 +132,9 @@ private:
     boost::asio::executor_work_guard<loop::executor_type> work_{loop_.get_executor()};
     core::session_engine engine_;
     std::vector<std::unique_ptr<acceptor>> acceptors_;
+    tls_setting tls_;
+    handshake_steps steps_{loop_};
+    deadline_list<tls_handshake> tls_handshakes_;
     deadline_list<handshake> handshakes_;
     deadline_list<lingering_close> lingering_;
     loop_timer timer_;

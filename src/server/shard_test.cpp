@@ -27,9 +27,11 @@ public:
         : around_{.tokens = {},
                   .accepting = {},
                   .hints = {},
+                  .tls_handshake_errors = 0,
                   .last_session_id = 0,
                   .hasher = core::name_hasher{{}},
                   .io_timeout = 5s,
+                  .tls = {},
                   .log = &log_,
                   .shards = {}} {
         posix::descriptor listening{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)};

@@ -46,7 +46,11 @@ void socket_session::retire(core::closing how) noexcept {
     if (socket_.is_open()) {
         switch (how) {
             case core::closing::plain:
-                socket_.close();
+                if (socket_.owes_alert()) {
+                    owner_->on_linger(std::move(socket_));
+                } else {
+                    socket_.close();
+                }
                 break;
             case core::closing::abort:
                 socket_.abort();

@@ -2,6 +2,8 @@
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
+#include <string>
+#include <utility>
 
 #include "core/session_port.hpp"
 #include "server/connection_socket.hpp"
@@ -28,10 +30,16 @@ class socket_session final
       public boost::intrusive_ref_counter<socket_session, boost::thread_unsafe_counter> {
 public:
     socket_session(core::session_id id, connection_socket&& socket, const peer_address& peer,
-                   session_owner& owner)
-        : connected_session{id}, socket_{std::move(socket)}, owner_{&owner}, peer_{peer} {}
+                   std::string&& identity, session_owner& owner)
+        : connected_session{id},
+          socket_{std::move(socket)},
+          owner_{&owner},
+          identity_{std::move(identity)},
+          peer_{peer} {}
 
     [[nodiscard]] const peer_address& peer() const noexcept { return peer_; }
+    // Of the verified client; empty without mutual TLS.
+    [[nodiscard]] const std::string& identity() const noexcept { return identity_; }
 
     // The reference that the engine holds; given back by retire().
     void hold_for_engine() noexcept { intrusive_ptr_add_ref(this); }
@@ -46,6 +54,7 @@ public:
 private:
     connection_socket socket_;
     session_owner* owner_;
+    std::string identity_;
     peer_address peer_;
     bool awaits_readable_ = false;
     bool awaits_writable_ = false;

@@ -2,6 +2,7 @@
 
 #include <openssl/asn1.h>
 #include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
@@ -93,6 +94,15 @@ parsed<std::string> identity_of(x509_st* leaf) {
         }
     }
     return common_name_of(leaf);
+}
+
+std::string identity_of_peer(const channel& connection) {
+    X509* const leaf = SSL_get0_peer_certificate(connection.native());
+    if (leaf == nullptr) {
+        return {};
+    }
+    auto identity = identity_of(leaf);  // there is one, or the handshake would have failed
+    return identity ? *std::move(identity) : std::string{};
 }
 
 }  // namespace monolock::tls

@@ -1,0 +1,100 @@
+#include "server/tls_handshake.hpp"
+
+#include <array>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace monolock::server {
+
+void handshake_steps::add(boost::intrusive_ptr<tls_handshake> who) {
+    waiting_.push_back(std::move(who));
+    if (waiting_.size() == 1) {
+        post_turn();
+    }
+}
+
+// Posted anew each time: what became ready meanwhile runs before the next step.
+void handshake_steps::post_turn() {
+    boost::asio::post(*loop_, [this] { turn(); });
+}
+
+void handshake_steps::turn() {
+    const boost::intrusive_ptr<tls_handshake> next = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (!waiting_.empty()) {
+        post_turn();
+    }
+    if (next->socket_.is_open()) {
+        next->step();
+    }
+}
+
+bool tls_handshake::has_begun() noexcept {
+    std::array<std::byte, 1> first{};
+    return stepped_ || socket_.peek(first) > 0;
+}
+
+void tls_handshake::await_readable() {
+    socket_.wait_readable([self = boost::intrusive_ptr<tls_handshake>{this}](
+                              const boost::system::error_code& stopped) {
+        if (!stopped && self->socket_.is_open()) {
+            self->steps_->add(self);
+        }
+    });
+}
+
+void tls_handshake::await_writable() {
+    socket_.wait_writable([self = boost::intrusive_ptr<tls_handshake>{this}](
+                              const boost::system::error_code& stopped) {
+        if (!stopped && self->socket_.is_open()) {
+            self->steps_->add(self);
+        }
+    });
+}
+
+void tls_handshake::step() {
+    if (!std::exchange(stepped_, true)) {
+        look_at_first_bytes();
+    }
+    secure_stream& stream = *socket_.stream();
+    switch (stream.handshake()) {
+        case tls::status::ok:
+            unlink();
+            owner_->on_secured(std::move(socket_), peer_, stream.identity());
+            return;
+        case tls::status::wants_read:
+            await_readable();
+            return;
+        case tls::status::wants_write:
+            await_writable();
+            return;
+        case tls::status::peer_closed:
+        case tls::status::silence:
+            give_up({});
+            return;
+        case tls::status::alerted:
+            give_up("alert from the client: " + stream.failure());
+            return;
+        case tls::status::failed:
+            unlink();
+            owner_->on_failed(std::move(socket_), peer_, stream.failure());
+            return;
+    }
+}
+
+// OpenSSL eats them and only says that they are no TLS.
+void tls_handshake::look_at_first_bytes() {
+    std::array<std::byte, 16> first{};
+    const std::size_t count = socket_.peek(first);
+    if (const auto foreign = guess_foreign_to_tls(std::span{first}.first(count))) {
+        owner_->on_foreign(peer_, *foreign);
+    }
+}
+
+void tls_handshake::give_up(const std::string& why) {
+    unlink();
+    socket_.close();
+    owner_->on_failed(std::move(socket_), peer_, why);
+}
+
+}  // namespace monolock::server

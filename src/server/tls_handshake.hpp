@@ -1,0 +1,85 @@
+#pragma once
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+#include <deque>
+#include <string>
+
+#include "server/connection_socket.hpp"
+#include "server/deadline_list.hpp"
+#include "server/foreign_protocol.hpp"
+#include "server/peer_address.hpp"
+
+namespace monolock::server {
+
+class tls_handshake;
+
+// The shard's queue for the steps of TLS handshakes. A step computes for a millisecond or more, so
+// one is taken for each turn of the loop: however many clients come at once, a live session waits
+// for no more than one step. Used by the loop's thread alone.
+class handshake_steps {
+public:
+    explicit handshake_steps(loop& on) : loop_{&on} {}
+
+    // Calls who->step() in its turn, if it is still open then.
+    void add(boost::intrusive_ptr<tls_handshake> who);
+
+private:
+    void turn();
+    void post_turn();
+
+    loop* loop_;
+    std::deque<boost::intrusive_ptr<tls_handshake>> waiting_;
+};
+
+// What a TLS handshake needs of its shard. on_secured and on_failed are the handshake's last call:
+// it has left its list by then.
+class tls_handshake_owner {
+public:
+    virtual ~tls_handshake_owner() = default;
+    // `identity` is the verified client's, empty if it was not asked who it is.
+    virtual void on_secured(connection_socket&& socket, const peer_address& peer,
+                            std::string&& identity) = 0;
+    // It came to nothing; `why` is empty if the peer went away. The socket is open if an alert is
+    // on its way and needs to linger.
+    virtual void on_failed(connection_socket&& socket, const peer_address& peer,
+                           const std::string& why) = 0;
+    // The first bytes of a peer that does not speak TLS; on_failed follows.
+    virtual void on_foreign(const peer_address& peer, foreign_protocol what) = 0;
+};
+
+// A connection from accept to the end of its TLS handshake. Its deadline, in the shard's list,
+// bounds the whole of it.
+class tls_handshake final
+    : public deadline_entry,
+      public boost::intrusive_ref_counter<tls_handshake, boost::thread_unsafe_counter> {
+public:
+    // The socket is secured.
+    tls_handshake(connection_socket&& socket, const peer_address& peer, handshake_steps& steps,
+                  tls_handshake_owner& owner)
+        : socket_{std::move(socket)}, peer_{peer}, steps_{&steps}, owner_{&owner} {}
+
+    void start() { await_readable(); }
+
+    // Whether the peer has sent anything yet.
+    [[nodiscard]] bool has_begun() noexcept;
+
+    // Gives up without a word. Calls on_failed with the reason.
+    void give_up(const std::string& why);
+
+private:
+    friend class handshake_steps;
+
+    void step();
+    void await_readable();
+    void await_writable();
+    void look_at_first_bytes();
+
+    connection_socket socket_;
+    peer_address peer_;
+    handshake_steps* steps_;
+    tls_handshake_owner* owner_;
+    bool stepped_ = false;
+};
+
+}  // namespace monolock::server
