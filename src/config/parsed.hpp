@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace monolock::config {
 
@@ -15,15 +16,21 @@ struct diagnostic {
     friend bool operator==(const diagnostic&, const diagnostic&) = default;
 };
 
-// A value, or the diagnostic that stands in its place.
-template <class T>
+// Everything that is wrong with a file, so that five mistakes are mended in one go.
+using diagnostics = std::vector<diagnostic>;
+
+// All of them on one line, for a log: "first; second".
+[[nodiscard]] std::string joined(const diagnostics& all);
+
+// A value, or what stands in its place: the diagnostic.
+template <class T, class Why = diagnostic>
 class [[nodiscard]] parsed {
 public:
     // Implicit, both: a function returns what it found, or why it did not.
     // NOLINTNEXTLINE(google-explicit-constructor)
     parsed(T value) : outcome_{std::in_place_index<0>, std::move(value)} {}
     // NOLINTNEXTLINE(google-explicit-constructor)
-    parsed(diagnostic why) : outcome_{std::in_place_index<1>, std::move(why)} {}
+    parsed(Why why) : outcome_{std::in_place_index<1>, std::move(why)} {}
 
     [[nodiscard]] explicit operator bool() const noexcept { return outcome_.index() == 0; }
 
@@ -33,10 +40,14 @@ public:
     [[nodiscard]] const T* operator->() const { return &std::get<0>(outcome_); }
 
     // Only when there is none.
-    [[nodiscard]] const diagnostic& error() const& { return std::get<1>(outcome_); }
+    [[nodiscard]] const Why& error() const& { return std::get<1>(outcome_); }
 
 private:
-    std::variant<T, diagnostic> outcome_;
+    std::variant<T, Why> outcome_;
 };
+
+// A value, or everything that is wrong; never an empty list.
+template <class T>
+using checked = parsed<T, diagnostics>;
 
 }  // namespace monolock::config
