@@ -4,6 +4,7 @@
 #include <boost/intrusive/set.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -80,6 +81,17 @@ public:
     // From now on nobody is granted anything: claims queue, and a lock whose owner ends stays
     // without one. The first act of a controlled shutdown.
     void withhold_grants() noexcept { granting_ = granting::withheld; }
+
+    // Calls visit(session&) for every waiter, those of one lock in the order of its queue. The
+    // table must not change meanwhile.
+    template <std::invocable<session&> Visitor>
+    void for_each_waiter(Visitor visit) {
+        for (named_lock* const lock : locks_) {
+            for (session& waiter : lock->waiters) {
+                visit(waiter);
+            }
+        }
+    }
 
     // Some session that is not gone, or null.
     [[nodiscard]] session* any_session() noexcept;

@@ -148,6 +148,22 @@ void session_engine::close_with_error(connected_session& who, end_reason why,
     end_doomed();
 }
 
+// The end of a waiter promotes nobody and writes to nobody else, so all that were found are still
+// there when their turn comes.
+std::size_t session_engine::revoke_waiters(
+    const std::function<bool(const connected_session& who)>& is_allowed) {
+    std::vector<connected_session*> revoked;
+    table_.for_each_waiter([&](session& waiter) {
+        if (!is_allowed(connected(waiter))) {
+            revoked.push_back(&connected(waiter));
+        }
+    });
+    for (connected_session* const each : revoked) {
+        close_with_error(*each, end_reason::graceful, protocol::error_code::not_authorized);
+    }
+    return revoked.size();
+}
+
 bool session_engine::close_all(std::size_t budget, protocol::error_code code) {
     for (session* next = table_.any_session(); next != nullptr; next = table_.any_session()) {
         if (budget-- == 0) {

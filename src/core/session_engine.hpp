@@ -3,6 +3,7 @@
 #include <array>
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -58,6 +59,11 @@ public:
 
     // Ends a session of this engine with an ERROR.
     void close_with_error(connected_session& who, end_reason why, protocol::error_code code);
+
+    // Whoever waits and is not allowed to any more: ERROR 0x18, and out of the queue, all within
+    // this call, in which nobody is granted anything. So who was allowed no more is never granted.
+    // Owners are not asked. Says how many left.
+    std::size_t revoke_waiters(const std::function<bool(const connected_session& who)>& is_allowed);
 
     // Ends up to `budget` sessions with an ERROR; says whether there are more. Grants must be
     // withheld, or the sessions would inherit each other's locks on the way.

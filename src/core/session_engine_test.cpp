@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "support/engine_stage.hpp"
 
@@ -226,6 +228,135 @@ TEST(session_engine, an_answer_that_finds_the_peer_gone_ends_the_session) {
     stage.at(1).sending_ends_with(send_status::peer_closed);
     stage.says(1, "\x02\x7f");
     EXPECT_EQ(stage.wire(), (lines{"#1 <- (broken)", "#2 <- ACQUIRED 2", "#1 closed"}));
+}
+
+// Revocation
+
+// Lets only those stay who are named here.
+auto only(std::set<std::uint64_t> allowed) {
+    return [allowed = std::move(allowed)](const connected_session& who) {
+        return allowed.contains(who.id().value);
+    };
+}
+
+TEST(session_engine, a_revoked_waiter_leaves_with_an_error_and_the_others_keep_their_order) {
+    engine_stage stage;
+    for (std::uint64_t id = 1; id <= 5; ++id) {
+        stage.enters(id);
+    }
+    stage.forget();
+    stage.passes(3ns);
+    EXPECT_EQ(stage.engine().revoke_waiters(only({3, 5})), 2U);
+    stage.check();
+    EXPECT_EQ(stage.everything(),
+              (lines{"error_due(#2, 0x18 'not authorized for lock')",
+                     "#2 <- ERROR 0x18 'not authorized for lock'",
+                     "ended(#2, graceful, was waiting for 3 ns)", "#2 lingers",
+                     "error_due(#4, 0x18 'not authorized for lock')",
+                     "#4 <- ERROR 0x18 'not authorized for lock'",
+                     "ended(#4, graceful, was waiting for 3 ns)", "#4 lingers"}));
+    stage.closes(1);
+    EXPECT_EQ(stage.wire(), (lines{"#3 <- ACQUIRED 2", "#1 closed"}));
+    stage.closes(3);
+    EXPECT_EQ(stage.wire(), (lines{"#5 <- ACQUIRED 3", "#3 closed"}));
+}
+
+TEST(session_engine, owners_are_not_asked_whether_they_may_stay) {
+    engine_stage stage;
+    stage.enters(1);
+    stage.enters(2, {.name = "other"});
+    stage.enters(3);
+    stage.forget();
+    EXPECT_EQ(stage.engine().revoke_waiters([](const connected_session& who) {
+        EXPECT_EQ(who.state(), session_state::waiting);
+        EXPECT_EQ(who.lock_name(), "nightly");
+        return false;
+    }),
+              1U);
+    EXPECT_EQ(stage.wire(), (lines{"#3 <- ERROR 0x18 'not authorized for lock'", "#3 lingers"}));
+    stage.beats(1);
+    stage.beats(2);
+    EXPECT_EQ(stage.wire(), (lines{"#1 <- ACQUIRED 1", "#2 <- ACQUIRED 2"}));
+}
+
+TEST(session_engine, nobody_is_revoked_where_all_may_stay) {
+    engine_stage stage;
+    EXPECT_EQ(stage.engine().revoke_waiters(only({})), 0U);
+    stage.enters(1);
+    stage.enters(2);
+    stage.forget();
+    EXPECT_EQ(stage.engine().revoke_waiters(only({2})), 0U);
+    EXPECT_EQ(stage.everything(), lines{});
+}
+
+// Whatever the owner does in the same turn: before, the waiter was still allowed and is an owner
+// by the time of the revocation; after, he is gone.
+TEST(session_engine, a_revoked_waiter_is_never_granted) {
+    engine_stage before;
+    before.enters(1);
+    before.enters(2);
+    before.enters(3);
+    before.closes(1);
+    before.forget();
+    EXPECT_EQ(before.engine().revoke_waiters(only({})), 1U);
+    EXPECT_EQ(before.wire(), (lines{"#3 <- ERROR 0x18 'not authorized for lock'", "#3 lingers"}));
+    before.beats(2);
+    EXPECT_EQ(before.wire(), (lines{"#2 <- ACQUIRED 2"}));
+
+    engine_stage after;
+    after.enters(1);
+    after.enters(2);
+    after.forget();
+    after.at(1).ends_with(receive_status::peer_closed);  // arrived, not handled yet
+    EXPECT_EQ(after.engine().revoke_waiters(only({})), 1U);
+    after.wake_reader(1);
+    EXPECT_EQ(after.wire(),
+              (lines{"#2 <- ERROR 0x18 'not authorized for lock'", "#2 lingers", "#1 closed"}));
+    EXPECT_EQ(after.engine().table().lock_count(), 0U);
+}
+
+TEST(session_engine, a_waiter_that_cannot_be_told_is_revoked_all_the_same) {
+    engine_stage stage;
+    for (std::uint64_t id = 1; id <= 5; ++id) {
+        stage.enters(id);
+    }
+    stage.falls_silent(2);
+    stage.at(3).takes(0);
+    stage.says(3, "\x02");
+    stage.at(4).sending_ends_with(send_status::peer_closed);
+    stage.at(5).takes(5);
+    stage.forget();
+    EXPECT_EQ(stage.engine().revoke_waiters(only({})), 4U);
+    stage.check();
+    EXPECT_EQ(stage.everything(),
+              (lines{"error_due(#2, 0x18 'not authorized for lock')",
+                     "ended(#2, graceful, was waiting for 0 ns)", "#2 lingers",
+                     "error_due(#3, 0x18 'not authorized for lock')",
+                     "ended(#3, graceful, was waiting for 0 ns)", "#3 lingers",
+                     "error_due(#4, 0x18 'not authorized for lock')", "#4 <- (broken)",
+                     "ended(#4, graceful, was waiting for 0 ns)", "#4 lingers",
+                     "error_due(#5, 0x18 'not authorized for lock')", "#5 <- (blocked)",
+                     "ended(#5, graceful, was waiting for 0 ns)", "#5 lingers"}));
+    EXPECT_EQ(stage.sessions().size(), 1U);
+    EXPECT_EQ(stage.engine().next_deadline(), stage.clock().now() + 10s + 1ns)
+        << "no backlog is left behind";
+}
+
+TEST(session_engine, revocation_while_grants_are_withheld) {
+    engine_stage stage;
+    stage.enters(1);
+    stage.enters(2);
+    stage.enters(3);
+    stage.engine().withhold_grants();
+    stage.enters(4, {.name = "a lock without an owner"});
+    stage.closes(1);
+    stage.forget();
+    EXPECT_EQ(stage.engine().revoke_waiters(only({3})), 2U);
+    stage.check();
+    EXPECT_EQ(stage.engine().table().lock_count(), 1U);
+    EXPECT_EQ(stage.engine().table().session_count(), 1U);
+    EXPECT_FALSE(stage.engine().close_all(9, protocol::error_code::server_shutting_down));
+    EXPECT_FALSE(stage.has(3));
 }
 
 // Administration and shutdown
