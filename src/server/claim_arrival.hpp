@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct claim_arrival {
     core::name_hash hash;
     core::time_point received_at;  // read after the receive that returned the end of the ACQUIRE
     std::vector<std::byte> rest;   // what that receive returned beyond it; mostly empty
+    std::uint64_t access_generation = 0;  // of the rules that permitted it
 };
 
 }  // namespace monolock::server

@@ -67,7 +67,8 @@ void handshake::take(std::span<const std::byte> bytes) {
                                                   .request = decoder_.take_request(),
                                                   .hash = {},
                                                   .received_at = received_at,
-                                                  .rest = {rest.begin(), rest.end()}});
+                                                  .rest = {rest.begin(), rest.end()},
+                                                  .access_generation = 0});
             return;
         }
         case protocol::acquire_decoder::status::malformed:

@@ -94,6 +94,8 @@ server::server(const config::server_config& configuration)
               .accepting = {},
               .hints = {},
               .tls_handshake_errors = 0,
+              .access_at_start = {},
+              .acl_denials = 0,
               .last_session_id = 0,
               .hasher = make_hasher(),
               .io_timeout = configuration.io_timeout,

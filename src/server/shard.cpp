@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t judge_batch = 256;
 
 constexpr auto shutting_down = protocol::error_code::server_shutting_down;
+constexpr auto not_authorized = protocol::error_code::not_authorized;
 
 }  // namespace
 
@@ -22,6 +23,7 @@ shard::shard(shard_surroundings& surroundings, std::size_t number)
     : around_{&surroundings},
       number_{number},
       engine_{surroundings.tokens, *this, *this, {.io_timeout = surroundings.io_timeout}},
+      access_{surroundings.access_at_start},
       tls_{.context = surroundings.tls},
       tls_handshakes_{loop_, surroundings.io_timeout,
                       [](tls_handshake& late) {
@@ -61,7 +63,8 @@ void shard::start() {
 }
 
 void shard::hand_over(claim_arrival claim) {
-    boost::asio::post(loop_, [this, claim = std::move(claim)]() mutable { arrive(claim); });
+    boost::asio::post(loop_,
+                      [this, claim = std::move(claim)]() mutable { arrive(std::move(claim)); });
 }
 
 void shard::stop_and_join() {
@@ -178,41 +181,56 @@ void shard::refuse_at_once(const posix::descriptor& connection) const {
 }
 
 void shard::on_claim(connection_socket&& socket, claim_arrival&& claim) {
+    if (!trusts(socket)) {
+        distrust(std::move(socket), claim.peer);
+        return;
+    }
+    if (!permits(claim)) {
+        deny(std::move(socket), claim);
+        return;
+    }
+    claim.access_generation = access_.generation;
     claim.hash = around_->hasher(claim.request.name);
     const std::size_t home = core::shard_of(claim.hash, around_->shards.size());
     if (home == number_) {
-        admit(std::move(socket), claim);
-        return;
-    }
-    if (const auto refusal = objection(socket)) {
-        on_refused(std::move(socket), claim.peer, *refusal, {});
+        admit(std::move(socket), std::move(claim));
         return;
     }
     claim.connection = socket.release();
     around_->shards[home]->hand_over(std::move(claim));
 }
 
-void shard::arrive(claim_arrival& claim) {
-    if (std::optional<connection_socket> socket = watch(std::move(claim.connection))) {
-        admit(*std::move(socket), claim);
-    }
-}
-
-// Asked on the shard that read the ACQUIRE and on the home of its name: each of them may be the
-// first to have the newest files.
-std::optional<protocol::malformed> shard::objection(connection_socket& socket) const {
-    if (socket.stream() != nullptr && !socket.stream()->is_accepted_by(tls_)) {
-        return protocol::malformed{.code = protocol::error_code::not_authorized,
-                                   .reason = "client certificate is no longer trusted"};
-    }
-    return std::nullopt;
-}
-
-void shard::admit(connection_socket&& socket, claim_arrival& claim) {
-    if (const auto refusal = objection(socket)) {
-        on_refused(std::move(socket), claim.peer, *refusal, {});
+// While the claim was on its way this shard may have adopted newer files, and sent its waiters
+// away: whoever comes later is held to them too. Older rules than those that permitted it say
+// nothing.
+void shard::arrive(claim_arrival&& claim) {
+    std::optional<connection_socket> socket = watch(std::move(claim.connection));
+    if (!socket) {
         return;
     }
+    if (!trusts(*socket)) {
+        distrust(*std::move(socket), claim.peer);
+        return;
+    }
+    if (claim.access_generation < access_.generation && !permits(claim)) {
+        deny(*std::move(socket), claim);
+        return;
+    }
+    admit(*std::move(socket), std::move(claim));
+}
+
+// Whether the client's certificate is still good. Asked on the shard that read the ACQUIRE and on
+// the home of its name: each of them may be the first to have the newest files.
+bool shard::trusts(connection_socket& socket) const {
+    return socket.stream() == nullptr || socket.stream()->is_accepted_by(tls_);
+}
+
+void shard::distrust(connection_socket&& socket, const peer_address& peer) {
+    on_refused(std::move(socket), peer,
+               {.code = not_authorized, .reason = "client certificate is no longer trusted"}, {});
+}
+
+void shard::admit(connection_socket&& socket, claim_arrival&& claim) {
     const core::session_id id{around_->last_session_id.fetch_add(1, std::memory_order_relaxed) + 1};
     const boost::intrusive_ptr<socket_session> who{
         new socket_session{id, std::move(socket), claim.peer, std::move(claim.identity), *this}};
@@ -221,11 +239,47 @@ void shard::admit(connection_socket&& socket, claim_arrival& claim) {
     arm_timer();
 }
 
+bool shard::permits(const claim_arrival& claim) const {
+    return access_.permits(claim.identity, claim.request.name);
+}
+
+void shard::deny(connection_socket&& socket, const claim_arrival& claim) {
+    ++around_->acl_denials;
+    refuse(std::move(socket), not_authorized, protocol::canonical_reason(not_authorized));
+    log_denied(claim);
+}
+
+void shard::adopt_rules(access_policy access) {
+    boost::asio::post(loop_, [this, access = std::move(access)]() mutable {
+        MONOLOCK_ASSERT(access.generation > access_.generation);
+        access_ = std::move(access);
+        send_waiters_away();
+    });
+}
+
+void shard::send_waiters_away() {
+    const std::size_t sent_away =
+        engine_.revoke_waiters([this](const core::connected_session& who) {
+            return access_.permits(static_cast<const socket_session&>(who).identity(),
+                                   who.lock_name());
+        });
+    if (sent_away > 0) {
+        around_->acl_denials += sent_away;
+        around_->log->write(telemetry::log_level::info,
+                            "waiters that the new access rules do not permit were sent away",
+                            {{.key = "waiters", .value = std::uint64_t{sent_away}}});
+    }
+}
+
 void shard::on_refused(connection_socket&& socket, const peer_address& peer,
                        const protocol::malformed& refusal, std::span<const std::byte> seen) {
-    static_cast<void>(socket.send(protocol::encode_error(refusal.code, refusal.reason).bytes()));
-    on_linger(std::move(socket));
+    refuse(std::move(socket), refusal.code, refusal.reason);
     log_refused(peer, refusal, seen);
+}
+
+void shard::refuse(connection_socket&& socket, protocol::error_code code, std::string_view reason) {
+    static_cast<void>(socket.send(protocol::encode_error(code, reason).bytes()));
+    on_linger(std::move(socket));
 }
 
 void shard::on_readable(socket_session& who) {
@@ -359,6 +413,17 @@ void shard::log_refused(const peer_address& peer, const protocol::malformed& ref
             telemetry::log_level::debug, "claim refused",
             {{.key = "remote_addr", .value = from}, {.key = "reason", .value = refusal.reason}});
     }
+}
+
+void shard::log_denied(const claim_arrival& claim) {
+    if (!around_->log->writes(telemetry::log_level::debug)) {
+        return;
+    }
+    const std::string from = claim.peer.to_string();
+    around_->log->write(telemetry::log_level::debug, "claim denied",
+                        {{.key = "lock", .value = claim.request.name},
+                         {.key = "identity", .value = claim.identity},
+                         {.key = "remote_addr", .value = from}});
 }
 
 void shard::log_ended(const core::ended& what) {

@@ -12,6 +12,7 @@
 
 #include "core/session_engine.hpp"
 #include "server/acceptor.hpp"
+#include "server/access_policy.hpp"
 #include "server/claim_arrival.hpp"
 #include "server/foreign_protocol.hpp"
 #include "server/handshake.hpp"
@@ -32,6 +33,8 @@ struct shard_surroundings {
     acceptor::surroundings accepting;
     std::array<log_gate, foreign_protocol_count> hints;
     std::atomic<std::uint64_t> tls_handshake_errors{0};  // handshakes that came to nothing
+    access_policy access_at_start;
+    std::atomic<std::uint64_t> acl_denials{0};  // claims refused and waiters sent away
     std::atomic<std::uint64_t> last_session_id{0};
     core::name_hasher hasher;
     core::nanoseconds io_timeout;
@@ -70,6 +73,9 @@ public:
     // Connections accepted from now on use these files. What was accepted before is asked about
     // again when it claims.
     void adopt_tls(tls_setting newest);
+    // Of a newer generation than any before. In one turn, the rules are in force here and whoever
+    // waits without their permission is sent away with ERROR 0x18. Owners stay.
+    void adopt_rules(access_policy access);
 
     // First step of a controlled shutdown: takes what waits in the backlogs and closes the
     // listening sockets, answers handshakes under way and all that follow with ERROR 0x01, grants
@@ -113,10 +119,14 @@ private:
     void begin_tls(connection_socket&& socket, const peer_address& peer);
     void begin_claim(connection_socket&& socket, const peer_address& peer, std::string&& identity);
     [[nodiscard]] std::optional<connection_socket> watch(loose_connection connection);
-    // Why a complete ACQUIRE is refused after all, or nothing.
-    [[nodiscard]] std::optional<protocol::malformed> objection(connection_socket& socket) const;
-    void admit(connection_socket&& socket, claim_arrival& claim);
-    void arrive(claim_arrival& claim);
+    [[nodiscard]] bool trusts(connection_socket& socket) const;
+    void distrust(connection_socket&& socket, const peer_address& peer);
+    void admit(connection_socket&& socket, claim_arrival&& claim);
+    void arrive(claim_arrival&& claim);
+    [[nodiscard]] bool permits(const claim_arrival& claim) const;
+    void deny(connection_socket&& socket, const claim_arrival& claim);
+    void send_waiters_away();
+    void refuse(connection_socket&& socket, protocol::error_code code, std::string_view reason);
     void arm_timer();
     void on_timer();
     void judge();
@@ -124,6 +134,7 @@ private:
     void report_if_drained();
     void log_refused(const peer_address& peer, const protocol::malformed& refusal,
                      std::span<const std::byte> seen);
+    void log_denied(const claim_arrival& claim);
     void log_ended(const core::ended& what);
 
     shard_surroundings* around_;
@@ -131,6 +142,7 @@ private:
     loop loop_{one_thread_hint};
     boost::asio::executor_work_guard<loop::executor_type> work_{loop_.get_executor()};
     core::session_engine engine_;
+    access_policy access_;
     std::vector<std::unique_ptr<acceptor>> acceptors_;
     tls_setting tls_;
     handshake_steps steps_{loop_};
