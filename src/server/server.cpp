@@ -9,11 +9,14 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 
+#include "server/access_file.hpp"
 #include "server/listener.hpp"
+#include "server/reload.hpp"
 #include "server/shard.hpp"
 #include "tls/server_context.hpp"
 
@@ -22,6 +25,14 @@ namespace monolock::server {
 namespace {
 
 using telemetry::log_level;
+
+// Nothing if no file is configured.
+std::optional<access_file> open_access_file(const config::server_config& configuration) {
+    if (configuration.acl_file.empty()) {
+        return std::nullopt;
+    }
+    return access_file{configuration.acl_file};
+}
 
 core::name_hasher make_hasher() {
     core::name_hasher::key secret{};
@@ -65,6 +76,7 @@ private:
     enum class stage { serving, shutting_down };
 
     void open_shards();
+    void add_reloads();
     void await_signal();
     void on_signal(int number);
     void begin_shutdown();
@@ -80,6 +92,8 @@ private:
     loop loop_{one_thread_hint};
     boost::asio::signal_set signals_{loop_, SIGTERM, SIGINT, SIGHUP};
     loop_timer timer_{loop_};
+    reload reload_{loop_, log_};
+    std::optional<access_file> access_;
     listener listener_;
     shard_surroundings around_;
     std::size_t shards_awaited_ = 0;
@@ -89,12 +103,13 @@ private:
 server::server(const config::server_config& configuration)
     : configuration_{configuration},
       log_{configuration.log_level, configuration.log_format},
+      access_{open_access_file(configuration)},
       listener_{configuration.listen},
       around_{.tokens = {},
               .accepting = {},
               .hints = {},
               .tls_handshake_errors = 0,
-              .access_at_start = {},
+              .access_at_start = access_ ? access_->policy() : access_policy{},
               .acl_denials = 0,
               .last_session_id = 0,
               .hasher = make_hasher(),
@@ -104,6 +119,7 @@ server::server(const config::server_config& configuration)
               .shards = {}} {
     const std::uint64_t descriptors = raise_descriptor_limit();
     open_shards();
+    add_reloads();
     around_.accepting.budget.open(descriptors);
     if (around_.accepting.budget.connections_max() < 1) {
         throw std::runtime_error{"the descriptor limit of " + std::to_string(descriptors) +
@@ -129,6 +145,18 @@ void server::open_shards() {
             }
             around_.shards.back()->add_listening(std::move(mine));
         }
+    }
+}
+
+void server::add_reloads() {
+    if (access_) {
+        reload_.add("acl", [this] {
+            return access_->read_again([this](const access_policy& newer) {
+                for (const auto& each : around_.shards) {
+                    each->adopt_rules(newer);
+                }
+            });
+        });
     }
 }
 
@@ -160,7 +188,7 @@ void server::await_signal() {
 
 void server::on_signal(int number) {
     if (number == SIGHUP) {
-        log_.write(log_level::info, "reload: nothing is configured that could be read again");
+        reload_.request();
         return;
     }
     switch (stage_) {
@@ -192,6 +220,7 @@ void server::begin_shutdown() {
 // All shards stop granting before the first session ends, so that nobody is promoted into a server
 // that is going away.
 void server::drain() {
+    reload_.close();
     listener_.close();
     on_all_shards(&shard::begin_drain, [this] { close_sessions(); });
 }

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/parsed.hpp"
+#include "server/logger.hpp"
+#include "server/loop.hpp"
+
+namespace monolock::server {
+
+// What SIGHUP does: reads again what can be read again, part by part. The parts are independent;
+// one that fails keeps what it had. Everything runs on the control loop's thread.
+class reload {
+public:
+    // Puts in force what the part's files say, and says in a few words what that is; or changes
+    // nothing, and says everything that is wrong.
+    using loader = std::function<config::checked<std::string>()>;
+
+    // Requests that come faster are answered together, so that a storm of them costs little.
+    static constexpr std::chrono::milliseconds pause{100};
+
+    // The log must outlive this object.
+    reload(loop& on, logger& log) : log_{&log}, timer_{on.get_executor()} {}
+
+    // `name` is a literal, the part's name in the log and in metrics.
+    void add(std::string_view name, loader load);
+
+    // Every part is loaded once more, by a load that begins after this call: at once, or when the
+    // last one is `pause` ago. Each part writes one line to the log.
+    void request();
+
+    // No load begins any more, and requests are answered with a line in the log.
+    void close();
+
+    // How often the part could not be loaded. Zero for a name that was not added.
+    [[nodiscard]] std::uint64_t failures(std::string_view name) const noexcept;
+
+private:
+    enum class stage { idle, waiting, closed };
+
+    struct part {
+        std::string_view name;
+        loader load;
+        std::uint64_t failures = 0;
+    };
+
+    void load_all();
+    void load(part& which);
+
+    logger* log_;
+    loop_timer timer_;
+    std::vector<part> parts_;
+    std::chrono::steady_clock::time_point next_{};  // no load before
+    stage stage_ = stage::idle;
+};
+
+}  // namespace monolock::server
