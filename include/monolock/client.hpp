@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -15,27 +16,48 @@
 
 namespace monolock {
 
+// How the server is authenticated, and this client to it. Files are PEM, and are read anew at each
+// attempt, so that a rotated certificate is used by the next one: write files next to the old ones
+// and rename them. What is wrong with a file is reported by the attempt (errc::tls_files).
+struct tls_options {
+    // Certificates of the authorities to trust, or the server's own. Empty: the system's store, as
+    // OpenSSL finds it.
+    std::string ca_file{};
+    // The client's certificate, followed by intermediates if there are any, and its private key,
+    // not encrypted. Both or none.
+    std::string certificate_file{};
+    std::string key_file{};
+    // The name that the server's certificate must be for: a DNS name or an IP address. Empty: the
+    // host of client_options::address, which must have one then. There is no way to connect without
+    // this check. Only subject alternative names count; a wildcard stands for one leftmost label.
+    std::string server_name{};
+};
+
 // All else follows from the lease.
 struct client_options {
     // Of the server. Required: "host:port", "[::1]:7070", ":port" (this machine), "unix:/path".
     std::string address;
 
-    // For resolving the name, and again for one round over all its addresses, shared among them:
-    // each gets an equal part of what is left. Positive; more than a year is a year.
+    // For resolving the name; again for one round over all its addresses, shared among them: each
+    // gets an equal part of what is left; and again for the TLS handshake with the one that
+    // connected. Positive; more than a year is a year.
     std::chrono::milliseconds connect_timeout{5000};
 
     // The local end of a TCP connection: a numeric address, "10.0.0.7" or "[::1]", or with a port,
     // "10.0.0.7:9000". Empty: the system chooses. Not with a Unix address or a dialer.
     std::string local_address{};
 
+    // Absent: plain TCP. `tls_options{}`: TLS with the system's store, without a certificate.
+    std::optional<tls_options> tls{};
+
     // For tunnels and proxies: returns a connected stream socket, which the library then owns (it
-    // makes it non-blocking and close-on-exec). Replaces resolving and connecting; bounded by
-    // connect_timeout. It is called once per attempt, with the address above, on a thread of its
-    // own, so that a stop need not wait for it. A call that is not wanted any more has its stop
-    // token requested, and what it still returns is closed; it must own what it uses, for it may
-    // end later than the client. All signals are blocked on that thread: a dialer that starts a
-    // program must unblock them for it. It fails by throwing: a std::system_error's code is
-    // reported as it is.
+    // makes it non-blocking and close-on-exec, and does TLS over it if asked to). Replaces
+    // resolving and connecting; bounded by connect_timeout. It is called once per attempt, with the
+    // address above, on a thread of its own, so that a stop need not wait for it. A call that is
+    // not wanted any more has its stop token requested, and what it still returns is closed; it
+    // must own what it uses, for it may end later than the client. All signals are blocked on that
+    // thread: a dialer that starts a program must unblock them for it. It fails by throwing: a
+    // std::system_error's code is reported as it is.
     std::function<int(const std::string& address, std::stop_token stop)> dialer{};
 
     // Told of each stage that a claim enters (connecting, requesting, queued, held), in order; held
@@ -54,7 +76,8 @@ using guarded_work = std::function<void(std::stop_token stop, std::uint64_t toke
 // its lock.
 //
 // All calls may be made from any thread at the same time. In a forked child the client may be used
-// anew (it starts a thread of its own); locks of the parent stay the parent's.
+// anew (it starts a thread of its own); locks of the parent stay the parent's. With TLS, only if no
+// thread of the parent was acquiring at the fork: OpenSSL's own locks do not survive it.
 //
 // Every call that takes a name and a lease:
 //   - The name is 1 to 255 bytes of UTF-8, compared byte for byte. The lease, 1 ms to 2^32 - 1 ms,

@@ -36,12 +36,20 @@ enum class errc : int {
     connect_timeout = 18,     // no address answered within client_options::connect_timeout
     dialer_failed = 19,       // client_options::dialer gave no descriptor
     thread_unavailable = 20,  // the background thread could not be started; nothing was sent
+    tls_files = 21,           // a file of client_options::tls is missing, or not what it should be;
+                              // nothing was sent
+    server_not_trusted = 22,  // no trusted authority vouches for the server's certificate, or it is
+                              // for another name, or expired
+    certificate_refused = 23,  // the server refused the client's certificate, or that none was
+                               // given. Maybe only after the ACQUIRE was sent; it was not handled
+    tls_failed = 24,  // the TLS handshake failed otherwise: nothing in common, or no TLS at all
 
     // How a claim that was sent came to its end.
     acquire_timeout = 32,    // the ACQUIRE was sent and 0.8 x lease passed without an answer
     heartbeat_timeout = 33,  // a heartbeat was not answered within 0.8 x lease of the last answer's
                              // sending; also when the process itself was stopped for that long
-    connection_closed = 34,  // end of file, reset, or another failure of the connection
+    connection_closed = 34,  // end of file, reset, or another failure of the connection; also in
+                             // the TLS handshake, when no claim was sent yet (error::at() tells)
     protocol_violation = 35,  // the peer sent what a monolock server does not send
     other_process = 36,       // the claim belongs to the process that forked this one
 
@@ -71,7 +79,7 @@ enum class condition : int {
     retryable = 1,
     // A claim existed and is gone: its place in the queue, or its ownership (error::at says which).
     claim_lost = 2,
-    // The server's rules refuse this client this lock.
+    // The server's rules refuse this client this lock, or this client altogether.
     denied = 3,
     // The call itself is wrong and will fail again: invalid input, or refused by the server as
     // such.
@@ -96,7 +104,7 @@ enum class condition : int {
 // How far a claim had come. In order; a claim never goes back.
 enum class stage {
     preparing,   // checking the input, starting the background thread
-    connecting,  // resolving and connecting (or the dialer is at work)
+    connecting,  // resolving and connecting (or the dialer is at work), the TLS handshake
     requesting,  // connected, the ACQUIRE is sent, nothing was answered yet
     queued,      // the server answered WAITING
     held,        // granted
@@ -115,8 +123,13 @@ public:
     // Where it happened. `held` says that the ownership of a granted lock was lost: if there was
     // guarded work, it ran, wholly or in part. Otherwise no work was started.
     [[nodiscard]] stage at() const noexcept { return at_; }
+    // What is known beyond the code: the address, the file and what is wrong with it, the system's
+    // or the server's word. what() is this and the code's message. For people only, may be empty,
+    // and may hold text from outside: escape it before printing.
+    [[nodiscard]] const char* detail() const noexcept { return detail_.what(); }
 
 private:
+    std::runtime_error detail_;  // a string whose copy cannot throw
     stage at_;
 };
 
@@ -135,13 +148,10 @@ public:
     [[nodiscard]] std::uint8_t wire_code() const noexcept {
         return monolock::wire_code(code()).value_or(0);
     }
-    // The frame's reason, as sent: for people only, and from outside (escape it before printing).
-    [[nodiscard]] const char* reason() const noexcept { return reason_.what(); }
+    // The frame's reason, as sent; the same as detail().
+    [[nodiscard]] const char* reason() const noexcept { return detail(); }
     // True below 0x10: a condition of the server, a new connection may succeed.
     [[nodiscard]] bool temporary() const noexcept { return wire_code() < 0x10; }
-
-private:
-    std::runtime_error reason_;  // a string whose copy cannot throw
 };
 
 // The second of two joined errors. When guarded work throws and the lock was lost as well,

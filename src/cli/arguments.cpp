@@ -12,6 +12,7 @@
 #include "protocol/heartbeat_schedule.hpp"
 #include "protocol/lock_name.hpp"
 #include "telemetry/escape.hpp"
+#include "tls/server_name.hpp"
 
 namespace monolock::cli {
 
@@ -81,6 +82,29 @@ verdict set_server(run_options& into, std::string_view text) {
     return std::nullopt;
 }
 
+// Whoever names a file for TLS wants TLS: it is never left out because one more flag is missing.
+tls_options& secured(run_options& into) {
+    return into.tls ? *into.tls : into.tls.emplace();
+}
+
+// A flag, or a variable whose only value is 1.
+verdict set_tls(run_options& into, std::string_view text) {
+    if (!text.empty() && text != "1") {
+        return diagnostic{"must be 1, or unset"};
+    }
+    secured(into);
+    return std::nullopt;
+}
+
+template <std::string tls_options::*Member>
+verdict set_tls_text(run_options& into, std::string_view text) {
+    if (text.empty() || text.find('\0') != std::string_view::npos) {
+        return diagnostic{"cannot be empty"};
+    }
+    secured(into).*Member = text;
+    return std::nullopt;
+}
+
 using row = config::option_row<run_options>;
 
 constexpr std::array rows{
@@ -114,6 +138,28 @@ constexpr std::array rows{
          .default_text = ":7070",
          .help = "host:port, :port, [::1]:port or unix:/path"},
         set_server},
+    row{{.name = "tls",
+         .kind = option_kind::toggle,
+         .variable = "MONOLOCK_TLS",
+         .help = "speak TLS; trust the system's certificate store. Implied by the next four"},
+        set_tls},
+    row{{.name = "tls-ca",
+         .variable = "MONOLOCK_TLS_CA",
+         .help = "trust these CA certificates instead, PEM"},
+        set_tls_text<&tls_options::ca_file>},
+    row{{.name = "tls-cert",
+         .variable = "MONOLOCK_TLS_CERT",
+         .help = "certificate chain to show to the server, PEM; with --tls-key"},
+        set_tls_text<&tls_options::certificate_file>},
+    row{{.name = "tls-key",
+         .variable = "MONOLOCK_TLS_KEY",
+         .help = "its private key, PEM, not encrypted"},
+        set_tls_text<&tls_options::key_file>},
+    row{{.name = "tls-name",
+         .variable = "MONOLOCK_TLS_NAME",
+         .default_text = "host of --server",
+         .help = "DNS name or IP address that the server's certificate must be for"},
+        set_tls_text<&tls_options::server_name>},
     row{{.name = "help", .kind = option_kind::request, .help = "print this text"}},
     row{{.name = "h", .kind = option_kind::request}},
 };
@@ -138,17 +184,19 @@ help run_help() {
         "\n" +
         config::format_table(options, dashes) +
         "\n"
-        "Durations are written 5s, 250ms, 1m30s or 1.5h.\n"
+        "Durations are written 5s, 250ms, 1m30s or 1.5h. A variable stands for its option, which "
+        "wins.\n"
         "\n"
         "Exit status: that of COMMAND, 128+N if signal N ended it; or\n"
         "    2  wrong usage\n"
         "   69  server not reached, or the claim was dropped while queued\n"
-        "   70  refused by the server, or no monolock server\n"
+        "   70  refused by the server, or no monolock server, or none that TLS trusts\n"
         "   71  the system refused a process, a thread or memory\n"
         "   74  this text could not be written\n"
         "   75  lock not acquired in time (--conflict-exit-code)\n"
         "   76  lock lost while COMMAND ran, or claim closed by an administrator\n"
-        "   77  not authorised for the lock\n"
+        "   77  not authorised for the lock, or client certificate refused\n"
+        "   78  a TLS file is missing or wrong\n"
         "  126  COMMAND cannot be executed\n"
         "  127  COMMAND not found\n"};
 }
@@ -164,6 +212,37 @@ verdict check_grace(run_options& checked) {
                           ", which is 0.3 of the lease"};
     }
     return std::nullopt;
+}
+
+// Where the option was set: the flag or the variable.
+std::string source_of(const std::vector<config::setting>& settings, std::string_view option) {
+    const auto found = std::find_if(
+        settings.rbegin(), settings.rend(),
+        [option](const config::setting& each) { return options[each.option].name == option; });
+    return found == settings.rend() ? std::string{} : found->source;
+}
+
+verdict check_tls(const run_options& checked, const std::vector<config::setting>& settings) {
+    if (!checked.tls) {
+        return std::nullopt;
+    }
+    const bool has_certificate = !checked.tls->certificate_file.empty();
+    if (has_certificate != !checked.tls->key_file.empty()) {
+        return diagnostic{has_certificate
+                              ? source_of(settings, "tls-cert") + ": needs --tls-key as well"
+                              : source_of(settings, "tls-key") + ": needs --tls-cert as well"};
+    }
+    const auto expected =
+        tls::expected_server_name(*config::parse_address(checked.server), checked.tls->server_name);
+    if (expected) {
+        return std::nullopt;
+    }
+    if (checked.tls->server_name.empty()) {
+        return diagnostic{"TLS to " + quoted(checked.server) +
+                          " needs --tls-name: " + expected.error().text};
+    }
+    return diagnostic{source_of(settings, "tls-name") + " " + quoted(checked.tls->server_name) +
+                      ": " + expected.error().text};
 }
 
 verdict check_name(std::string_view name) {
@@ -201,8 +280,11 @@ arguments parse_run(std::span<const char* const> words, const config::environmen
         return run_help();
     }
     run_options out;
-    if (auto wrong = config::apply(
-            rows, config::with_environment(options, scanned->settings, variables), out)) {
+    const auto settings = config::with_environment(options, scanned->settings, variables);
+    if (auto wrong = config::apply(rows, settings, out)) {
+        return *std::move(wrong);
+    }
+    if (auto wrong = check_tls(out, settings)) {
         return *std::move(wrong);
     }
     if (auto wrong = check_grace(out)) {

@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include <monolock/client.hpp>
+
 #include "config/options.hpp"
 #include "config/parsed.hpp"
 
@@ -15,14 +17,16 @@ namespace monolock::cli {
 using std::chrono::nanoseconds;
 
 // What `monolockctl run` was told. Checked: the name is a lock name, the address one that a client
-// can connect to, the grace fits the lease, the command has at least one word.
+// can connect to, TLS knows which name to expect there, the grace fits the lease, the command has
+// at least one word.
 struct run_options {
     std::chrono::milliseconds lease{10'000};
     std::optional<nanoseconds> wait;  // absent: no limit; zero: one try
     bool retry = false;
     std::optional<nanoseconds> grace;  // always set once parsed
     int conflict_exit_code = 75;
-    std::string server = ":7070";  // this machine
+    std::string server = ":7070";    // this machine
+    std::optional<tls_options> tls;  // absent: plain. Any of its flags turns TLS on
     std::string name;
     std::vector<std::string> command;
 };

@@ -128,6 +128,49 @@ TEST(arguments, server) {
     EXPECT_THAT(why_not({"run", "--server", "h:0", "n", "c"}), HasSubstr("port 0"));
 }
 
+TEST(arguments, tls_is_off_unless_asked_for) {
+    EXPECT_FALSE(run_of({"n", "c"}).tls);
+    EXPECT_FALSE(run_of({"n", "c"}, {{"MONOLOCK_TLS", ""}, {"MONOLOCK_TLS_CA", ""}}).tls);
+    const auto system = run_of({"--server=h:1", "--tls", "n", "c"}).tls;
+    ASSERT_TRUE(system);
+    EXPECT_EQ(system->ca_file, "");
+    EXPECT_TRUE(run_of({"--server=h:1", "n", "c"}, {{"MONOLOCK_TLS", "1"}}).tls);
+    EXPECT_EQ(why_not({"run", "--server=h:1", "n", "c"}, {{"MONOLOCK_TLS", "0"}}),
+              R"(MONOLOCK_TLS "0": must be 1, or unset)");
+}
+
+TEST(arguments, any_tls_option_turns_it_on) {
+    EXPECT_EQ(run_of({"--server=h:1", "--tls-ca=ca.pem", "n", "c"}).tls->ca_file, "ca.pem");
+    EXPECT_EQ(run_of({"--server=h:1", "--tls-name=x", "n", "c"}).tls->server_name, "x");
+    const variables set{{"MONOLOCK_SERVER", "h:1"},
+                        {"MONOLOCK_TLS_CA", "a"},
+                        {"MONOLOCK_TLS_CERT", "b"},
+                        {"MONOLOCK_TLS_KEY", "c"},
+                        {"MONOLOCK_TLS_NAME", "x.test"}};
+    const auto all = run_of({"--tls-ca", "flag", "n", "c"}, set).tls;
+    ASSERT_TRUE(all);
+    EXPECT_EQ(all->ca_file, "flag");
+    EXPECT_EQ(all->certificate_file, "b");
+    EXPECT_EQ(all->key_file, "c");
+    EXPECT_EQ(all->server_name, "x.test");
+}
+
+TEST(arguments, tls_options_that_lack_something) {
+    EXPECT_EQ(why_not({"run", "--server=h:1", "--tls-cert=a", "n", "c"}),
+              "--tls-cert: needs --tls-key as well");
+    EXPECT_EQ(why_not({"run", "--server=h:1", "n", "c"}, {{"MONOLOCK_TLS_KEY", "a"}}),
+              "MONOLOCK_TLS_KEY: needs --tls-cert as well");
+    EXPECT_THAT(why_not({"run", "--tls-ca=", "n", "c"}),
+                HasSubstr("--tls-ca \"\": cannot be empty"));
+    EXPECT_THAT(why_not({"run", "--tls", "n", "c"}),
+                HasSubstr(R"(TLS to ":7070" needs --tls-name)"));
+    EXPECT_THAT(why_not({"run", "--tls", "--server=unix:/run/m", "n", "c"}),
+                HasSubstr("needs --tls-name"));
+    EXPECT_EQ(run_of({"--server=unix:/run/m", "--tls-name=x", "n", "c"}).tls->server_name, "x");
+    EXPECT_THAT(why_not({"run", "--server=h:1", "n", "c"}, {{"MONOLOCK_TLS_NAME", "*.x"}}),
+                HasSubstr(R"(MONOLOCK_TLS_NAME "*.x": the name)"));
+}
+
 TEST(arguments, names) {
     EXPECT_THAT(why_not({"run", "", "c"}), HasSubstr("empty lock name"));
     EXPECT_THAT(why_not({"run", std::string(256, 'x').c_str(), "c"}), HasSubstr("too long"));
@@ -150,10 +193,31 @@ TEST(arguments, help_lists_options_and_exit_codes) {
     for (const words& spelling :
          {words{"run", "-h"}, words{"run", "--help"}, words{"help", "run"}}) {
         const std::string text = help_of(spelling);
-        for (const char* const part :
-             {"--lease", "--wait", "--no-wait", "--retry", "--grace", "--conflict-exit-code",
-              "--server", "MONOLOCK_SERVER", "MONOLOCK_TOKEN", " 69 ", " 70 ", " 71 ", " 74 ",
-              " 75 ", " 76 ", " 77 ", " 126 ", " 127 "}) {
+        for (const char* const part : {"--lease",
+                                       "--wait",
+                                       "--no-wait",
+                                       "--retry",
+                                       "--grace",
+                                       "--conflict-exit-code",
+                                       "--server",
+                                       "MONOLOCK_SERVER",
+                                       "MONOLOCK_TOKEN",
+                                       "--tls ",
+                                       "--tls-ca",
+                                       "--tls-cert",
+                                       "--tls-key",
+                                       "--tls-name",
+                                       "MONOLOCK_TLS_CA",
+                                       " 69 ",
+                                       " 70 ",
+                                       " 71 ",
+                                       " 74 ",
+                                       " 75 ",
+                                       " 76 ",
+                                       " 77 ",
+                                       " 78 ",
+                                       " 126 ",
+                                       " 127 "}) {
             EXPECT_THAT(text, HasSubstr(part));
         }
     }

@@ -21,6 +21,17 @@ lock acquire(client& through, const run_options& options, const std::stop_token&
                          : through.acquire(options.name, options.lease, stop);
 }
 
+// What the library knows beyond the code, if it is more than the address, which is told already.
+std::string describe(const error& failure, const run_options& options) {
+    std::string text = failure.code().message();
+    const std::string_view detail = failure.detail();
+    if (!detail.empty() && detail != options.server) {
+        const std::string escaped = telemetry::quoted(detail);
+        text += ": " + escaped.substr(1, escaped.size() - 2);  // one line, without quotes around it
+    }
+    return text;
+}
+
 }  // namespace
 
 attempt::attempt(client& through, const run_options& options)
@@ -45,6 +56,9 @@ void attempt::run(client& through, const run_options& options) noexcept {
         outcome_.failure = refusal.code();
         outcome_.detail = "the server says " + telemetry::quoted(refusal.reason()) + " (" +
                           refusal.code().message() + ")";
+    } catch (const error& failure) {
+        outcome_.failure = failure.code();
+        outcome_.detail = describe(failure, options);
     } catch (const std::system_error& failure) {
         outcome_.failure = failure.code();
         outcome_.detail = failure.code().message();

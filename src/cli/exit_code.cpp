@@ -19,6 +19,12 @@ exit_code of_failed_acquire(const std::error_code& why) noexcept {
     if (why == condition::denied) {
         return exit_code::not_authorized;
     }
+    if (why == errc::tls_files) {
+        return exit_code::misconfigured;
+    }
+    if (why == errc::server_not_trusted || why == errc::tls_failed) {
+        return exit_code::refused;
+    }
     if (why == errc::protocol_violation || wire_code(why)) {
         // Below 0x10 it is the server's condition: it may be back soon.
         return why == condition::retryable ? exit_code::unreachable : exit_code::refused;

@@ -9,12 +9,13 @@ namespace monolock::cli {
 enum class exit_code : int {
     usage = 2,
     unreachable = 69,     // not reached, or dropped before the lock was granted
-    refused = 70,         // refused for good, or no monolock server
+    refused = 70,         // refused for good, or no monolock server, or none to trust
     system_failure = 71,  // no process, no thread, no memory
     output_failed = 74,   // help that could not be written
     not_acquired = 75,    // not in time; --conflict-exit-code changes it
     lock_lost = 76,       // lost while the command ran, or closed by an administrator while queued
-    not_authorized = 77,
+    not_authorized = 77,  // for the lock, or at all: the client certificate was refused
+    misconfigured = 78,   // a file of TLS
     not_executable = 126,
     not_found = 127,
 };

@@ -26,9 +26,13 @@ TEST(exit_code, of_a_failed_acquire) {
         EXPECT_EQ(of_failed_acquire(code), exit_code::unreachable) << static_cast<int>(code);
     }
     EXPECT_EQ(of_failed_acquire(errc::closed_by_administrator), exit_code::lock_lost);
-    EXPECT_EQ(of_failed_acquire(errc::not_authorized), exit_code::not_authorized);
-    for (const errc code : {errc::unsupported_version, errc::server_empty_name,
-                            errc::unknown_message_type, errc::protocol_violation}) {
+    for (const errc code : {errc::not_authorized, errc::certificate_refused}) {
+        EXPECT_EQ(of_failed_acquire(code), exit_code::not_authorized) << static_cast<int>(code);
+    }
+    EXPECT_EQ(of_failed_acquire(errc::tls_files), exit_code::misconfigured);
+    for (const errc code :
+         {errc::unsupported_version, errc::server_empty_name, errc::unknown_message_type,
+          errc::protocol_violation, errc::server_not_trusted, errc::tls_failed}) {
         EXPECT_EQ(of_failed_acquire(code), exit_code::refused) << static_cast<int>(code);
     }
     for (const errc code : {errc::empty_name, errc::invalid_address, errc::lease_out_of_range}) {

@@ -70,9 +70,10 @@ posix::descriptor make_event() {
     return event;
 }
 
-client_options options_for(const std::string& server) {
+client_options options_for(const run_options& options) {
     client_options out;
-    out.address = server;
+    out.address = options.server;
+    out.tls = options.tls;
     return out;
 }
 
@@ -82,7 +83,7 @@ public:
         : context_{context},
           options_{context.options},
           line_{line},
-          client_{options_for(options_.server)},
+          client_{options_for(options_)},
           lost_{make_event()},
           child_events_{open_signal_descriptor({SIGCHLD})} {}
 

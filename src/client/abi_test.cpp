@@ -14,10 +14,10 @@ namespace {
 #if defined(__x86_64__) && defined(__GLIBCXX__)
 
 static_assert(sizeof(lock) == 16 && sizeof(client) == 16);
-static_assert(sizeof(error) == 40 && sizeof(server_error) == 56);
+static_assert(sizeof(error) == 56 && sizeof(server_error) == 56);
 static_assert(sizeof(boot_clock::time_point) == 8);
 
-static_assert(sizeof(client_options) == 136);
+static_assert(sizeof(client_options) == 272 && sizeof(tls_options) == 128);
 
 #endif
 
@@ -32,8 +32,20 @@ TEST(abi, options_keep_their_order) {
     EXPECT_EQ(offset(it, it.address), 0);
     EXPECT_LT(offset(it, it.address), offset(it, it.connect_timeout));
     EXPECT_LT(offset(it, it.connect_timeout), offset(it, it.local_address));
-    EXPECT_LT(offset(it, it.local_address), offset(it, it.dialer));
+    EXPECT_LT(offset(it, it.local_address), offset(it, it.tls));
+    EXPECT_LT(offset(it, it.tls), offset(it, it.dialer));
     EXPECT_LT(offset(it, it.dialer), offset(it, it.on_stage));
+}
+
+TEST(abi, tls_options_keep_their_order) {
+    const tls_options it;
+    const auto at = [&it](const std::string& part) {
+        return reinterpret_cast<const char*>(&part) - reinterpret_cast<const char*>(&it);
+    };
+    EXPECT_EQ(at(it.ca_file), 0);
+    EXPECT_LT(at(it.ca_file), at(it.certificate_file));
+    EXPECT_LT(at(it.certificate_file), at(it.key_file));
+    EXPECT_LT(at(it.key_file), at(it.server_name));
 }
 
 TEST(abi, stages_keep_their_numbers) {

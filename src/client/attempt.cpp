@@ -69,11 +69,12 @@ dial_result dial(const target& to, std::stop_token stop) noexcept {
 }  // namespace
 
 attempt::attempt(std::shared_ptr<reactor> loop, std::shared_ptr<const target> to,
-                 std::shared_ptr<resolver> names, claim_request request)
+                 std::shared_ptr<resolver> names, claim_request request, tls::context secured_by)
     : loop_{std::move(loop)},
       to_{std::move(to)},
       names_{std::move(names)},
       request_{std::move(request)},
+      secured_by_{std::move(secured_by)},
       dial_stop_{std::nostopstate},
       claim_{request_.name, request_.lease} {}
 
@@ -100,7 +101,15 @@ void attempt::cancel(errc why) {
 }
 
 std::optional<failure> attempt::take_outcome(reactor::guard& held) {
-    changed_.wait(held, [this] { return (granted_ || outcome_) && !settling_ && !notices_.any(); });
+    const auto is_settled = [this] {
+        return (granted_ || outcome_) && !settling_ && !notices_.any();
+    };
+    while (!is_settled()) {
+        changed_.wait(held, [&] { return step_ == step::due || is_settled(); });
+        if (step_ == step::due) {
+            take_step(held);
+        }
+    }
     if (!outcome_) {
         look();  // the grant may have aged on its way to this thread
         settle(held);
@@ -160,12 +169,12 @@ void attempt::start_dialer() {
     }
 }
 
-void attempt::dialed(posix::descriptor connected, failure why, reactor::guard& held) {
+void attempt::dialed(posix::descriptor socket, failure why, reactor::guard& held) {
     if (phase_ != phase::dialing) {
         return;
     }
-    if (connected) {
-        talk(std::move(connected));
+    if (socket) {
+        connected(std::move(socket));
     } else {
         fail(why.code, std::move(why.detail));
     }
@@ -185,7 +194,7 @@ void attempt::advance(connector::status status) {
             fail(connector_->error(), to_->options.address);
             break;
         case connector::status::connected:
-            talk(connector_->take_socket());
+            connected(connector_->take_socket());
             break;
         case connector::status::pending:
             if (connector_->fd() >= 0) {
@@ -197,10 +206,52 @@ void attempt::advance(connector::status status) {
     }
 }
 
-void attempt::talk(posix::descriptor connected) {
-    phase_ = phase::talking;
+void attempt::connected(posix::descriptor socket) {
     connector_.reset();
-    socket_.store(connected.release());
+    wire_.open(std::move(socket));
+    if (!secured_by_) {
+        talk();
+        return;
+    }
+    phase_ = phase::securing;
+    phase_end_ = clock_reading() + to_->options.connect_timeout;
+    step_ = step::due;
+}
+
+// On the thread of the call. What happens meanwhile may end the attempt, but leaves the wire alone.
+void attempt::take_step(reactor::guard& held) {
+    if (!wire_.is_secured()) {
+        wire_.secure(secured_by_, *to_->secured);
+    }
+    step_ = step::under_way;
+    held.unlock();
+    const wire::status status = wire_.handshake();
+    held.lock();
+    step_ = step::none;
+    if (phase_ == phase::over) {
+        close_wire();
+        return;
+    }
+    secured(status);
+    plan();
+    settle(held);
+}
+
+void attempt::secured(wire::status status) {
+    switch (status) {
+        case wire::status::ok:
+            talk();
+            break;
+        case wire::status::blocked:
+            break;
+        case wire::status::closed:
+            fail(wire_.end().code, wire_.end().detail);
+            break;
+    }
+}
+
+void attempt::talk() {
+    phase_ = phase::talking;
     enter(stage::requesting);
     turn();
 }
@@ -225,41 +276,42 @@ void attempt::listen(claim_time now) {
 
 void attempt::receive_all(claim_time now) {
     std::array<std::byte, receive_bytes> buffer{};
-    // Bounded by the protocol: bytes that answer nothing end the claim.
+    // Bounded by the protocol: bytes that answer nothing end the claim. (Of TLS records without
+    // bytes a bounded number is taken; plan() sees to the rest.)
     while (claim_.state() != claim_state::lost) {
-        const auto count = ::recv(socket_.load(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-        if (count > 0) {
-            claim_.receive(std::span{buffer}.first(static_cast<std::size_t>(count)), now);
-        } else if (count == 0) {
-            claim_.close();
-        } else if (errno == EAGAIN) {
-            return;
-        } else if (errno != EINTR) {
-            system_detail_ = std::system_category().message(errno);
-            claim_.close();
+        const auto got = wire_.receive(buffer);
+        switch (got.outcome) {
+            case wire::status::ok:
+                claim_.receive(std::span{buffer}.first(got.count), now);
+                break;
+            case wire::status::blocked:
+                return;
+            case wire::status::closed:
+                claim_.close();
+                break;
         }
     }
 }
 
 void attempt::send_what_is_due() {
-    output_blocked_ = false;
     while (claim_.state() != claim_state::lost) {
-        // Read before the first byte goes to the kernel: the send time that ownership counts from.
+        // Read before the first byte goes to the kernel, or to TLS: the send time that ownership
+        // counts from.
         const auto bytes = claim_.output(clock_reading());
         if (bytes.empty()) {
             return;
         }
-        const auto count =
-            ::send(socket_.load(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (count >= 0) {
-            claim_.transmitted(static_cast<std::size_t>(count));
-        } else if (errno == EAGAIN) {
-            output_blocked_ = true;
-            return;
-        } else if (errno != EINTR) {
-            system_detail_ = std::system_category().message(errno);
-            receive_all(clock_reading());  // an ERROR may wait there
-            claim_.close();
+        const auto sent = wire_.send(bytes);
+        switch (sent.outcome) {
+            case wire::status::ok:
+                claim_.transmitted(sent.count);
+                break;
+            case wire::status::blocked:
+                return;
+            case wire::status::closed:
+                receive_all(clock_reading());  // an ERROR or an alert may wait there
+                claim_.close();
+                break;
         }
     }
 }
@@ -306,14 +358,19 @@ void attempt::plan() {
         case phase::connecting:
             when = connector_->wakeup();
             break;
-        case phase::talking: {
-            when = claim_.next_wakeup();
-            const std::uint32_t interest = output_blocked_ ? EPOLLIN | EPOLLOUT : EPOLLIN;
-            if (const auto refused = loop_->watch(*this, socket_.load(), interest)) {
-                fail(refused, "epoll");
-                return;
-            }
+        case phase::securing:
+            when = phase_end_;
             break;
+        case phase::talking:
+            when = wire_.holds_input() ? clock_reading() : claim_.next_wakeup();
+            break;
+    }
+    if (step_ != step::none) {
+        loop_->unwatch(*this);  // readiness would be told again and again until the step is done
+    } else if (wire_.descriptor() >= 0) {
+        if (const auto refused = loop_->watch(*this, wire_.descriptor(), wire_.interest())) {
+            fail(refused, "epoll");
+            return;
         }
     }
     if (!granted_ && request_.give_up) {
@@ -326,6 +383,8 @@ void attempt::on_ready() {
     if (phase_ == phase::connecting) {
         loop_->unwatch(*this);  // before the connector may close the socket
         advance(connector_->proceed(clock_reading()));
+    } else if (phase_ == phase::securing && step_ == step::none) {
+        step_ = step::due;
     } else if (phase_ == phase::talking) {
         turn();
     }
@@ -338,8 +397,11 @@ void attempt::on_time() {
         cancel(errc::wait_expired);
         return;
     }
-    if ((phase_ == phase::resolving || phase_ == phase::dialing) && now >= phase_end_) {
-        fail(make_error_code(errc::connect_timeout), to_->options.address);
+    const bool is_bounded =
+        phase_ == phase::resolving || phase_ == phase::dialing || phase_ == phase::securing;
+    if (is_bounded && now >= phase_end_) {
+        fail(make_error_code(errc::connect_timeout),
+             phase_ == phase::securing ? "in the TLS handshake" : to_->options.address);
         return;
     }
     on_ready();
@@ -354,7 +416,8 @@ void attempt::fail(std::error_code code, std::string detail) {
         return;
     }
     if (taken_) {  // the claim is the caller's: what ends it is a loss, and must be told
-        system_detail_ = std::move(detail);
+        broken_by_ = {.code = make_error_code(errc::connection_closed),
+                      .detail = std::move(detail)};
         claim_.close();
         lose();
         return;
@@ -363,7 +426,18 @@ void attempt::fail(std::error_code code, std::string detail) {
     outcome_ = failure{
         .code = code, .at = stage_, .detail = std::move(detail), .admitted = claim_.admitted()};
     leave_reactor();
-    close_socket();
+    close_wire();
+}
+
+// What the wire knows about its end. The verdict of TLS is the outcome as long as nothing was
+// answered: a server with TLS 1.3 refuses a certificate when the ACQUIRE is already on its way.
+// Afterwards the connection broke, whatever broke it.
+void attempt::explain_close(failure& result) const {
+    const wire::ending& end = broken_by_ ? *broken_by_ : wire_.end();
+    result.detail = end.detail;
+    if (end.code && !claim_.admitted()) {
+        result.code = end.code;
+    }
 }
 
 void attempt::lose() {
@@ -372,13 +446,13 @@ void attempt::lose() {
     }
     const claim_loss& why = claim_.loss();
     failure result = to_failure(why, taken_ ? stage::held : stage_, claim_.admitted());
-    if (result.detail.empty() && why.kind == loss_kind::connection_closed) {
-        result.detail = system_detail_;
+    if (why.kind == loss_kind::connection_closed) {
+        explain_close(result);
     }
     leave_reactor();
     if (!taken_) {
         outcome_ = std::move(result);
-        close_socket();
+        close_wire();
         return;
     }
     // The socket stays open until the work has been told: settle() closes it then.
@@ -389,22 +463,16 @@ void attempt::lose() {
 
 void attempt::leave_reactor() noexcept {
     phase_ = phase::over;
+    if (step_ == step::due) {
+        step_ = step::none;  // one that is under way ends by itself
+    }
     loop_->remove(*this);  // before its socket closes
     connector_.reset();
 }
 
-void attempt::close_socket() noexcept {
-    // The number is forgotten before it is closed: a child forked in between must not close what
-    // may have become another file.
-    if (const int fd = socket_.exchange(-1); fd >= 0) {
-        ::shutdown(fd, SHUT_RDWR);  // a forked child may hold a copy
-        ::close(fd);
-    }
-}
-
-void attempt::abandon_in_child() noexcept {
-    if (const int fd = socket_.exchange(-1); fd >= 0) {
-        ::close(fd);  // without shutdown: the connection is the parent's
+void attempt::close_wire() noexcept {
+    if (step_ != step::under_way) {  // else take_step() does it
+        wire_.close();
     }
 }
 
@@ -427,7 +495,7 @@ std::optional<failure> attempt::release(reactor::guard& held) {
     changed_.wait(held, [this] {
         return !on_loss_runs_in_ || *on_loss_runs_in_ == std::this_thread::get_id();
     });
-    close_socket();
+    close_wire();
     return loss_;
 }
 
@@ -448,7 +516,7 @@ void attempt::settle(reactor::guard& held) {
     }
     settling_ = false;
     if (phase_ == phase::over && loss_) {
-        close_socket();
+        close_wire();
     }
     changed_.notify_all();
 }

@@ -18,6 +18,8 @@
 #include "client/failure.hpp"
 #include "client/reactor.hpp"
 #include "client/target.hpp"
+#include "client/wire.hpp"
+#include "tls/context.hpp"
 
 namespace monolock::detail {
 
@@ -32,26 +34,28 @@ struct claim_request {
 // One attempt on one lock over one connection, from resolving the name to the end of the claim: the
 // shell around `claim`. It does what the claim says and decides nothing about ownership itself.
 //
-//     resolving | dialing ─► connecting ─► talking ─► over
+//     resolving | dialing ─► connecting ─► [securing ─►] talking ─► over
 //
 // Until the outcome is taken (take_outcome) a failure is the outcome; afterwards it is a loss.
 // Everything is guarded by the reactor's mutex but what is marked atomic. The application is called
-// only from settle(), with the mutex released.
+// only from settle(), with the mutex released. The TLS handshake, which computes for milliseconds
+// where all else takes microseconds, is done by the thread that waits in take_outcome(), with the
+// mutex released too: neither the heartbeats of other claims nor other handshakes wait for it.
 class attempt final : public reactor::member, public std::enable_shared_from_this<attempt> {
 public:
     using loss_callback = std::function<void(std::error_code)>;
 
     attempt(std::shared_ptr<reactor> loop, std::shared_ptr<const target> to,
-            std::shared_ptr<resolver> names, claim_request request);
+            std::shared_ptr<resolver> names, claim_request request, tls::context secured_by);
 
     // --- acquiring; with the mutex held ---
 
     void start();
     // Ends an attempt that has no outcome yet; later it does nothing.
     void cancel(errc why);
-    // Blocks until there is an outcome and judges a grant once more with a fresh reading: nothing
-    // if the lock is granted, and from then on the claim is the caller's. Before it, settle() must
-    // have been called after start() and cancel().
+    // Blocks until there is an outcome, doing the TLS handshake meanwhile, and judges a grant once
+    // more with a fresh reading: nothing if the lock is granted, and from then on the claim is the
+    // caller's. Before it, settle() must have been called after start() and cancel().
     [[nodiscard]] std::optional<failure> take_outcome(reactor::guard& held);
 
     // --- holding; with the mutex held ---
@@ -76,11 +80,11 @@ public:
     }
     [[nodiscard]] bool is_lost() const noexcept { return lost_.load(std::memory_order_acquire); }
     [[nodiscard]] std::uint64_t token() const noexcept { return token_; }
-    [[nodiscard]] int native_handle() const noexcept { return socket_.load(); }
+    [[nodiscard]] int native_handle() const noexcept { return wire_.descriptor(); }
     [[nodiscard]] std::stop_source& stop() noexcept { return stop_; }
     [[nodiscard]] const std::shared_ptr<reactor>& loop() const noexcept { return loop_; }
     // In a forked child, where nothing here may be locked: closes the child's copy.
-    void abandon_in_child() noexcept;
+    void abandon_in_child() noexcept { wire_.abandon(); }
 
     // --- reactor::member ---
 
@@ -89,7 +93,9 @@ public:
     void settle(reactor::guard& held) override;
 
 private:
-    enum class phase { idle, resolving, dialing, connecting, talking, over };
+    enum class phase { idle, resolving, dialing, connecting, securing, talking, over };
+    // Of the handshake's next step: whoever waits in take_outcome() takes it once it is due.
+    enum class step { none, due, under_way };
 
     // What the application is still to be told.
     struct notices {
@@ -102,10 +108,13 @@ private:
     void enter(stage next);
     void start_resolving();
     void start_dialer();
-    void dialed(posix::descriptor connected, failure why, reactor::guard& held);
+    void dialed(posix::descriptor socket, failure why, reactor::guard& held);
     void connect_to(std::vector<endpoint> endpoints);
     void advance(connector::status status);
-    void talk(posix::descriptor connected);
+    void connected(posix::descriptor socket);
+    void take_step(reactor::guard& held);
+    void secured(wire::status status);
+    void talk();
 
     void turn();
     void listen(claim_time now);
@@ -115,9 +124,10 @@ private:
     void plan();
 
     void fail(std::error_code code, std::string detail);
+    void explain_close(failure& result) const;
     void lose();
     void leave_reactor() noexcept;
-    void close_socket() noexcept;
+    void close_wire() noexcept;
     void tell(const notices& what, reactor::guard& held);
     void call_on_loss(reactor::guard& held);
 
@@ -125,15 +135,17 @@ private:
     const std::shared_ptr<const target> to_;
     const std::shared_ptr<resolver> names_;
     const claim_request request_;
+    const tls::context secured_by_;  // null: plain
 
     phase phase_ = phase::idle;
     stage stage_ = stage::preparing;
-    claim_time phase_end_;  // of resolving and dialing
+    claim_time phase_end_;  // of resolving, dialing and securing
     std::optional<connector> connector_;
     std::stop_source dial_stop_;
+    step step_ = step::none;
     claim claim_;
-    bool output_blocked_ = false;
-    std::string system_detail_;  // the system's word on a connection that broke
+    wire wire_;
+    std::optional<wire::ending> broken_by_;  // why the connection is closed
 
     bool granted_ = false;
     bool taken_ = false;  // by take_outcome
@@ -148,7 +160,6 @@ private:
 
     std::stop_source stop_;
     std::uint64_t token_ = 0;  // set before the outcome is taken
-    std::atomic<int> socket_{-1};
     std::atomic<std::int64_t> confirmed_until_{0};
     std::atomic<bool> lost_{false};
 };

@@ -6,6 +6,13 @@
 
 namespace monolock::detail {
 
+namespace {
+
+// The first byte of an alert record (RFC 8446, section 5.1). No frame starts with it.
+constexpr std::uint8_t tls_alert_type = 0x15;
+
+}  // namespace
+
 claim::claim(std::string_view name, std::chrono::milliseconds lease)
     : lease_{lease},
       acquire_{protocol::encode_acquire(static_cast<std::uint32_t>(lease.count()), name)} {}
@@ -49,7 +56,9 @@ void claim::receive(std::span<const std::byte> bytes, claim_time now) {
                 take(decoder_.take_frame(), now);
                 break;
             case protocol::server_frame_decoder::status::malformed:
-                violate(violation::unknown_type);
+                violate(!admitted_ && decoder_.unknown_type() == tls_alert_type
+                            ? violation::tls_alert
+                            : violation::unknown_type);
                 break;
         }
         bytes = bytes.subspan(used);

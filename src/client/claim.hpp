@@ -43,6 +43,7 @@ enum class violation {
     zero_token,
     changed_token,
     unknown_type,  // a byte that no frame starts with
+    tls_alert,     // the same, and the server's first: what a TLS server says to plain bytes
 };
 
 // Why a claim is lost.

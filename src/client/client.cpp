@@ -54,6 +54,18 @@ bool is_failure(const outcome& result, errc code) {
     return why != nullptr && why->code == make_error_code(code);
 }
 
+// Whatever kept us from connecting counts, a dialer's own codes included, but not what will be as
+// wrong the next time.
+bool is_worth_another_try(const failure& why) {
+    for (const errc permanent :
+         {errc::stopped, errc::server_not_trusted, errc::certificate_refused, errc::tls_failed}) {
+        if (why.code == make_error_code(permanent)) {
+            return false;
+        }
+    }
+    return why.code == condition::retryable || why.at == stage::connecting;
+}
+
 // A grant that was lost before the work could start turns into the failure that it is.
 void judge_before_start(outcome& result) {
     if (const auto* const granted = std::get_if<grant>(&result)) {
@@ -205,8 +217,18 @@ outcome client::impl::make_attempt(detail::claim_request request, const std::sto
     if (runs_on->runs_here()) {
         return refusal(errc::in_callback);
     }
-    const auto subject =
-        std::make_shared<attempt>(runs_on->loop(), to_, runs_on->names(), std::move(request));
+    tls::context secured_by;
+    if (to_->secured) {
+        auto loaded = tls::load_client_context(to_->secured->files);
+        if (!loaded) {
+            auto refused = refusal(errc::tls_files);
+            refused.detail = loaded.error().text;
+            return refused;
+        }
+        secured_by = *std::move(loaded);
+    }
+    const auto subject = std::make_shared<attempt>(runs_on->loop(), to_, runs_on->names(),
+                                                   std::move(request), std::move(secured_by));
     // Made first: whatever leaves this function early, the attempt ends with it.
     auto claim = std::make_shared<held_claim>(runs_on, subject);
     {
@@ -245,9 +267,7 @@ outcome client::impl::retry(std::string_view name, std::chrono::milliseconds lea
             judge_before_start(result);
         }
         const auto* const why = std::get_if<failure>(&result);
-        // Whatever kept us from connecting counts, a dialer's own codes included.
-        if (why == nullptr || why->code == make_error_code(errc::stopped) ||
-            (why->code != condition::retryable && why->at != stage::connecting)) {
+        if (why == nullptr || !is_worth_another_try(*why)) {
             return result;
         }
         const auto delay =

@@ -48,6 +48,14 @@ std::string message_of(errc code) {
             return "acquiring in a callback would wait for itself";
         case errc::thread_unavailable:
             return "the background thread could not be started";
+        case errc::tls_files:
+            return "TLS cannot be set up from the files given";
+        case errc::server_not_trusted:
+            return "the server is not trusted";
+        case errc::certificate_refused:
+            return "the server refused the client certificate";
+        case errc::tls_failed:
+            return "the TLS handshake failed";
         case errc::acquire_timeout:
             return "the server did not answer the ACQUIRE in time";
         case errc::heartbeat_timeout:
@@ -169,7 +177,7 @@ public:
             case condition::claim_lost:
                 return is_claim_lost(code);
             case condition::denied:
-                return is_one_of(code, {errc::not_authorized});
+                return is_one_of(code, {errc::not_authorized, errc::certificate_refused});
             case condition::misuse:
                 return is_misuse(code);
             case condition::in_doubt:
@@ -209,7 +217,7 @@ std::optional<std::uint8_t> wire_code(const std::error_code& code) noexcept {
 }
 
 error::error(std::error_code code, stage at, const std::string& detail)
-    : std::system_error{code, detail}, at_{at} {}
+    : std::system_error{code, detail}, detail_{detail}, at_{at} {}
 error::error(const error&) noexcept = default;
 error::error(error&&) noexcept = default;
 error& error::operator=(const error&) noexcept = default;
@@ -217,7 +225,7 @@ error& error::operator=(error&&) noexcept = default;
 error::~error() = default;
 
 server_error::server_error(std::error_code code, stage at, const std::string& reason)
-    : error{code, at, reason}, reason_{reason} {}
+    : error{code, at, reason} {}
 server_error::server_error(const server_error&) noexcept = default;
 server_error::server_error(server_error&&) noexcept = default;
 server_error& server_error::operator=(const server_error&) noexcept = default;

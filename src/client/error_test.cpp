@@ -22,6 +22,10 @@ const std::vector<errc> all{errc::empty_name,
                             errc::connect_timeout,
                             errc::dialer_failed,
                             errc::thread_unavailable,
+                            errc::tls_files,
+                            errc::server_not_trusted,
+                            errc::certificate_refused,
+                            errc::tls_failed,
                             errc::acquire_timeout,
                             errc::heartbeat_timeout,
                             errc::connection_closed,
@@ -43,10 +47,10 @@ const std::vector<errc> all{errc::empty_name,
                             errc::not_authorized};
 
 TEST(errors, there_is_one_category_and_it_keeps_its_numbers) {
-    const std::vector<int> numbers{1,     2,     3,     4,     5,     6,     7,     8,
-                                   16,    17,    18,    19,    20,    32,    33,    34,
-                                   35,    36,    48,    49,    50,    0x101, 0x102, 0x110,
-                                   0x111, 0x112, 0x113, 0x114, 0x115, 0x116, 0x117, 0x118};
+    const std::vector<int> numbers{1,     2,     3,     4,     5,     6,     7,     8,     16,
+                                   17,    18,    19,    20,    21,    22,    23,    24,    32,
+                                   33,    34,    35,    36,    48,    49,    50,    0x101, 0x102,
+                                   0x110, 0x111, 0x112, 0x113, 0x114, 0x115, 0x116, 0x117, 0x118};
     ASSERT_EQ(all.size(), numbers.size());
     for (std::size_t at = 0; at < all.size(); ++at) {
         const std::error_code code = all[at];
@@ -74,7 +78,7 @@ TEST(errors, conditions_say_what_the_caller_can_do) {
     EXPECT_EQ(numbers_that_meet(condition::claim_lost),
               (numbers{32, 33, 34, 35, 36, 0x101, 0x102, 0x110, 0x111, 0x112, 0x113, 0x114, 0x115,
                        0x116, 0x117, 0x118}));
-    EXPECT_EQ(numbers_that_meet(condition::denied), (numbers{0x118}));
+    EXPECT_EQ(numbers_that_meet(condition::denied), (numbers{23, 0x118}));
     EXPECT_EQ(
         numbers_that_meet(condition::misuse),
         (numbers{1, 2, 3, 4, 5, 6, 7, 8, 0x110, 0x111, 0x112, 0x113, 0x114, 0x115, 0x116, 0x117}));
@@ -111,6 +115,7 @@ TEST(errors, exceptions_keep_their_cause_through_copies) {
         EXPECT_EQ(copy.at(), stage::requesting);
         EXPECT_EQ(copy.wire_code(), 0x18);
         EXPECT_STREQ(copy.reason(), "not yours");
+        EXPECT_STREQ(copy.detail(), "not yours");
         EXPECT_FALSE(copy.temporary());
         EXPECT_STREQ(copy.what(), "not yours: the server says 0x18: not authorized for lock");
     }

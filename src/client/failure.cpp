@@ -20,6 +20,8 @@ std::string describe(violation what) {
             return "the token of the grant changed";
         case violation::unknown_type:
             return "a byte came that starts no frame (is this a monolock server?)";
+        case violation::tls_alert:
+            return "a TLS alert came: the server speaks TLS on this port, and the client does not";
     }
     return {};
 }

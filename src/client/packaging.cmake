@@ -21,7 +21,7 @@ target_sources(monolock_client PUBLIC FILE_SET HEADERS
   BASE_DIRS "${CMAKE_SOURCE_DIR}/include" FILES ${monolock_public_headers})
 target_compile_features(monolock_client PUBLIC cxx_std_20)
 target_link_libraries(monolock_client
-  PRIVATE monolock_settings monolock_claim monolock_address Threads::Threads)
+  PRIVATE monolock_settings monolock_claim monolock_address monolock_tls Threads::Threads)
 target_link_options(monolock_client PRIVATE
   "LINKER:--version-script=${monolock_version_script}" "LINKER:--no-undefined-version")
 set_target_properties(monolock_client PROPERTIES
@@ -41,7 +41,8 @@ install(EXPORT monolock_client_targets
   DESTINATION "${monolock_package_dir}" COMPONENT client)
 
 file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/monolock-config.cmake"
-  "# find_package(monolock) gives monolock::client. It needs nothing but the standard library.\n"
+  "# find_package(monolock) gives monolock::client. It needs no other package: the library\n"
+  "# brings its own dependency, OpenSSL's libssl.so, and no header shows it.\n"
   "include(\"\${CMAKE_CURRENT_LIST_DIR}/monolock-targets.cmake\")\n")
 # Before 1.0 a new minor version may change the interface.
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/monolock-config-version.cmake"

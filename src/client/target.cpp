@@ -28,6 +28,27 @@ config::address checked_address(const std::string& text) {
     return *std::move(where);
 }
 
+bool has_nul(const std::string& text) {
+    return text.find('\0') != std::string::npos;
+}
+
+security checked_security(const tls_options& given, const config::address& where) {
+    if (given.certificate_file.empty() != given.key_file.empty()) {
+        refuse(errc::invalid_options, "tls: certificate_file and key_file go together");
+    }
+    if (has_nul(given.ca_file) || has_nul(given.certificate_file) || has_nul(given.key_file)) {
+        refuse(errc::invalid_options, "tls: a path has no NUL");
+    }
+    auto expected = tls::expected_server_name(where, given.server_name);
+    if (!expected) {
+        refuse(errc::invalid_options, "tls: server_name: " + expected.error().text);
+    }
+    return {.files = {.ca = given.ca_file,
+                      .certificate = given.certificate_file,
+                      .key = given.key_file},
+            .expected = *std::move(expected)};
+}
+
 }  // namespace
 
 target::target(client_options given)
@@ -37,6 +58,10 @@ target::target(client_options given)
     }
     options.connect_timeout =
         std::min<std::chrono::milliseconds>(options.connect_timeout, connect_timeout_max);
+    if (options.tls) {
+        secured = checked_security(*options.tls, where);
+        tls::keep_openssl_until_exit();
+    }
     endpoints = numeric_endpoints(where);
     if (options.local_address.empty()) {
         return;

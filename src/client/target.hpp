@@ -11,6 +11,7 @@
 
 #include "client/endpoint.hpp"
 #include "client/reactor.hpp"
+#include "client/wire.hpp"
 #include "monolock/client.hpp"
 
 namespace monolock::detail {
@@ -24,6 +25,7 @@ struct target {
     config::address where;
     std::optional<std::vector<endpoint>> endpoints;  // nothing: the host has to be resolved
     std::optional<endpoint> local;
+    std::optional<security> secured;  // nothing: plain
 };
 
 // Asks the system's resolver on a thread of its own and hands the answer to everybody who waits by

@@ -46,6 +46,10 @@ int main() {
     } catch (const monolock::error& failed) {
         outcome = failed.code() == monolock::errc::empty_name ? 0 : 1;
     }
+    options.tls = monolock::tls_options{.ca_file = "/nowhere/ca.pem"};
+    std::error_code missing;
+    (void)monolock::client{options}.acquire("nightly", std::chrono::seconds{10}, {}, missing);
+    outcome = missing == monolock::errc::tls_files ? outcome : 1;
     server.join();
     std::printf("token %llu\n", static_cast<unsigned long long>(seen));
     return seen == 5 ? outcome : 1;
