@@ -11,9 +11,9 @@ namespace monolock::tls {
 
 // The files of a client, all PEM.
 struct client_files {
-    std::string ca;           // empty: the system's certificate store
-    std::string certificate;  // the leaf, then intermediates; empty: none is shown to the server
-    std::string key;          // of the leaf; empty if there is no certificate
+    std::string ca{};           // empty: the system's certificate store
+    std::string certificate{};  // the leaf, then intermediates; empty: none is shown to the server
+    std::string key{};          // of the leaf; empty if there is no certificate
 };
 
 // Reads the files and makes a context from them that trusts what the CA file holds (a root, an
