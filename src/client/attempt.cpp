@@ -435,8 +435,15 @@ void attempt::fail(std::error_code code, std::string detail) {
 void attempt::explain_close(failure& result) const {
     const wire::ending& end = broken_by_ ? *broken_by_ : wire_.end();
     result.detail = end.detail;
-    if (end.code && !claim_.admitted()) {
+    if (claim_.admitted()) {
+        return;
+    }
+    if (end.code) {
         result.code = end.code;
+    }
+    if (!secured_by_) {
+        result.detail += result.detail.empty() ? "" : ", ";
+        result.detail += "before any answer (does the server want TLS?)";
     }
 }
 

@@ -7,16 +7,13 @@
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "posix/descriptor.hpp"
-#include "support/pki.hpp"
-#include "tls/pem.hpp"
+#include "support/pem_folder.hpp"
+#include "support/tls_server_side.hpp"
 
 namespace monolock::tls {
 namespace {
@@ -24,32 +21,10 @@ namespace {
 using test::certificate_authority;
 using test::certificate_wishes;
 using test::credentials;
+using test::demand_certificate_of;
+using test::show;
 using testing::AllOf;
 using testing::HasSubstr;
-
-// A folder of PEM files that goes with the test.
-class pem_folder {
-public:
-    pem_folder() {
-        std::string name = testing::TempDir() + "monolock-tls-XXXXXX";
-        if (::mkdtemp(name.data()) == nullptr) {
-            throw std::runtime_error{"no temporary folder"};
-        }
-        path_ = name;
-    }
-    pem_folder(const pem_folder&) = delete;
-    pem_folder& operator=(const pem_folder&) = delete;
-    ~pem_folder() { std::filesystem::remove_all(path_); }
-
-    [[nodiscard]] std::string path(const std::string& name) const { return path_ / name; }
-    std::string write(const std::string& name, const std::string& text) const {
-        std::ofstream{path(name)} << text;
-        return path(name);
-    }
-
-private:
-    std::filesystem::path path_;
-};
 
 bool waits(status s) {
     return s == status::wants_read || s == status::wants_write;
@@ -57,25 +32,6 @@ bool waits(status s) {
 
 class client_context_test : public testing::Test {
 protected:
-    // What the server shows, and whether it asks for a certificate of the client's.
-    void show(const credentials& own) {
-        const auto chain = parse_certificates(own.certificate);
-        const auto key = parse_private_key(own.key);
-        ASSERT_EQ(SSL_CTX_use_certificate(server_.get(), chain->front().get()), 1);
-        ASSERT_EQ(SSL_CTX_use_PrivateKey(server_.get(), key->get()), 1);
-        SSL_CTX_clear_chain_certs(server_.get());
-        for (std::size_t at = 1; at < chain->size(); ++at) {
-            ASSERT_EQ(SSL_CTX_add1_chain_cert(server_.get(), (*chain)[at].get()), 1);
-        }
-    }
-    void demand_certificate_of(const certificate_authority& whom) {
-        const auto found = parse_certificates(whom.certificate());
-        ASSERT_EQ(X509_STORE_add_cert(SSL_CTX_get_cert_store(server_.get()), found->front().get()),
-                  1);
-        SSL_CTX_set_verify(server_.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
-                           nullptr);
-    }
-
     // One handshake, and what it came to for the client: "ok", or the explanation.
     std::string connect(const client_files& files, const server_name& expected) {
         auto loaded = load_client_context(files);
@@ -110,12 +66,12 @@ protected:
     }
 
     std::string trusting(const certificate_wishes& shown, const server_name& expected) {
-        show(authority_.issue(shown));
+        show(server_, authority_.issue(shown));
         return connect({.ca = ca_}, expected);
     }
 
     certificate_authority authority_;
-    pem_folder folder_;
+    test::pem_folder folder_;
     std::string ca_ = folder_.write("ca.pem", authority_.certificate());
     context server_ = make_context(role::server);
     std::string sni_;
@@ -180,7 +136,7 @@ TEST_F(client_context_test, the_certificate_must_be_valid_and_for_servers) {
 TEST_F(client_context_test, trusts_what_the_file_names_and_nothing_else) {
     certificate_authority between = authority_.issue_authority("between");
     const credentials leaf = between.issue({.dns = {db.text}});
-    show(leaf);
+    show(server_, leaf);
     EXPECT_EQ(connect({.ca = ca_}, db), "ok");
     const auto with_file = [&](const std::string& text) {
         return connect({.ca = folder_.write("other.pem", text)}, db);
@@ -198,8 +154,8 @@ TEST_F(client_context_test, trusts_what_the_file_names_and_nothing_else) {
 TEST_F(client_context_test, shows_its_certificate_with_its_intermediates) {
     certificate_authority between = authority_.issue_authority("between");
     const credentials own = between.issue({.dns = {"worker"}});
-    show(authority_.issue({.dns = {db.text}}));
-    demand_certificate_of(authority_);
+    show(server_, authority_.issue({.dns = {db.text}}));
+    demand_certificate_of(authority_, server_);
     const client_files files{.ca = ca_,
                              .certificate = folder_.write("own.pem", own.certificate),
                              .key = folder_.write("own.key", own.key)};
@@ -207,8 +163,8 @@ TEST_F(client_context_test, shows_its_certificate_with_its_intermediates) {
 }
 
 TEST_F(client_context_test, hears_that_its_certificate_is_refused) {
-    show(authority_.issue({.dns = {db.text}}));
-    demand_certificate_of(authority_);
+    show(server_, authority_.issue({.dns = {db.text}}));
+    demand_certificate_of(authority_, server_);
     for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
         ASSERT_EQ(SSL_CTX_set_max_proto_version(server_.get(), version), 1);
         const auto with = [&](const credentials& own) {
@@ -231,7 +187,7 @@ TEST_F(client_context_test, hears_that_its_certificate_is_refused) {
 }
 
 TEST_F(client_context_test, a_handshake_that_fails_otherwise_is_no_matter_of_certificates) {
-    show(authority_.issue({.dns = {db.text}}));
+    show(server_, authority_.issue({.dns = {db.text}}));
     ASSERT_EQ(SSL_CTX_set_max_proto_version(server_.get(), TLS1_2_VERSION), 1);
     ASSERT_EQ(SSL_CTX_set_cipher_list(server_.get(), "DHE+AESGCM"), 1);
     EXPECT_EQ(connect({.ca = ca_}, db), "the server says: handshake failure (alert 40)");

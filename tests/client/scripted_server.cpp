@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -65,9 +66,45 @@ std::string error_frame(std::uint8_t code, std::string_view reason) {
 
 peer::peer(posix::descriptor connection) noexcept : connection_{std::move(connection)} {}
 
+tls::status peer::secure(const tls::context& with) {
+    channel_ = std::make_unique<tls::channel>(with, tls::role::server, connection_.get());
+    while (true) {
+        const tls::status did = channel_->handshake();
+        if (did != tls::status::wants_read) {
+            return did;  // a test's own socket takes all that a handshake writes
+        }
+        if (!readable_within(patience)) {
+            throw std::runtime_error{"the client does not shake hands"};
+        }
+    }
+}
+
+bool peer::heard_close_notify() const noexcept {
+    return (SSL_get_shutdown(channel_->native()) & SSL_RECEIVED_SHUTDOWN) != 0;
+}
+
 bool peer::readable_within(std::chrono::milliseconds how_long) {
+    if (channel_ && channel_->holds_input()) {
+        return true;
+    }
     pollfd entry{.fd = connection_.get(), .events = POLLIN, .revents = 0};
     return ::poll(&entry, 1, static_cast<int>(how_long.count())) > 0;
+}
+
+std::size_t peer::receive(char* into, std::size_t most) {
+    if (!channel_) {
+        const auto count = ::recv(connection_.get(), into, most, 0);
+        return count > 0 ? static_cast<std::size_t>(count) : 0;
+    }
+    const auto bytes = std::as_writable_bytes(std::span{into, most});
+    tls::channel::result got = channel_->receive(bytes);
+    while (got.outcome == tls::status::wants_read) {
+        if (!readable_within(patience)) {
+            throw std::runtime_error{"the client sent a part of a record"};
+        }
+        got = channel_->receive(bytes);
+    }
+    return got.count;
 }
 
 std::string peer::read(std::size_t count) {
@@ -76,11 +113,11 @@ std::string peer::read(std::size_t count) {
         if (!readable_within(patience)) {
             throw std::runtime_error{"the client said too little"};
         }
-        const auto more = ::recv(connection_.get(), &bytes[got], count - got, 0);
-        if (more <= 0) {
+        const std::size_t more = receive(&bytes[got], count - got);
+        if (more == 0) {
             throw std::runtime_error{"the client hung up"};
         }
-        got += static_cast<std::size_t>(more);
+        got += more;
     }
     return bytes;
 }
@@ -97,6 +134,10 @@ void peer::expect_acquire(std::string_view name, std::chrono::milliseconds lease
 
 void peer::send(std::string_view bytes) {
     // The client may be gone already; the test sees that elsewhere.
+    if (channel_) {
+        static_cast<void>(channel_->send(std::as_bytes(std::span{bytes})));
+        return;
+    }
     static_cast<void>(::send(connection_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) != 0);
 }
 
@@ -110,7 +151,7 @@ std::size_t peer::answer_until_eof(std::string_view frame) {
             throw std::runtime_error{"the client neither beats nor ends"};
         }
         char byte = 0;
-        if (::recv(connection_.get(), &byte, 1, 0) <= 0) {
+        if (receive(&byte, 1) == 0) {
             return count;
         }
         send(frame);
@@ -119,7 +160,7 @@ std::size_t peer::answer_until_eof(std::string_view frame) {
 
 bool peer::ends_within(std::chrono::milliseconds how_long) {
     char byte = 0;
-    return readable_within(how_long) && ::recv(connection_.get(), &byte, 1, 0) <= 0;
+    return readable_within(how_long) && receive(&byte, 1) == 0;
 }
 
 void peer::reset() noexcept {

@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "posix/descriptor.hpp"
+#include "tls/channel.hpp"
 
 namespace monolock::testing {
 
@@ -22,11 +24,18 @@ inline const std::string heartbeat_byte{"\x02"};
 [[nodiscard]] std::string acquired_frame(std::uint64_t token);
 [[nodiscard]] std::string error_frame(std::uint8_t code, std::string_view reason);
 
-// One accepted connection, played by the test. Blocks; what does not come in time fails by
-// exception.
+// One accepted connection, played by the test, plain or with TLS. Blocks; what does not come in
+// time fails by exception.
 class peer {
 public:
     explicit peer(posix::descriptor connection) noexcept;
+
+    // Does the server's part of a TLS handshake; everything below goes through TLS if it ends ok.
+    [[nodiscard]] tls::status secure(const tls::context& with);
+    // After secure().
+    [[nodiscard]] const tls::channel& channel() const noexcept { return *channel_; }
+    // After the end: whether the client said close_notify before it.
+    [[nodiscard]] bool heard_close_notify() const noexcept;
 
     // Exactly so many bytes.
     [[nodiscard]] std::string read(std::size_t count);
@@ -44,11 +53,16 @@ public:
     void close() noexcept { connection_.reset(); }
     // RST.
     void reset() noexcept;
+    // For what TLS should not see.
+    [[nodiscard]] int descriptor() const noexcept { return connection_.get(); }
 
 private:
     [[nodiscard]] bool readable_within(std::chrono::milliseconds how_long);
+    // What has come, at most so many bytes; none at the end.
+    [[nodiscard]] std::size_t receive(char* into, std::size_t most);
 
     posix::descriptor connection_;
+    std::unique_ptr<tls::channel> channel_;
 };
 
 // Listens on a free port of the loopback; the test accepts and plays each connection.
