@@ -32,6 +32,14 @@ failure refusal(errc code, stage at = stage::preparing) {
     return {.code = make_error_code(code), .at = at, .detail = {}, .admitted = false};
 }
 
+failure refusal_of_files(const tls::file_errors& errors) {
+    failure made = refusal(errc::tls_files);
+    for (const std::string& each : errors) {
+        made.detail += (made.detail.empty() ? "" : "; ") + each;
+    }
+    return made;
+}
+
 std::optional<errc> check_input(std::string_view name, std::chrono::milliseconds lease) {
     const auto wrong = protocol::check_lock_name(name);
     if (wrong == protocol::error_code::empty_lock_name) {
@@ -220,12 +228,10 @@ outcome client::impl::make_attempt(detail::claim_request request, const std::sto
     tls::context secured_by;
     if (to_->secured) {
         auto loaded = tls::load_client_context(to_->secured->files);
-        if (!loaded) {
-            auto refused = refusal(errc::tls_files);
-            refused.detail = loaded.error().text;
-            return refused;
+        if (const auto* const wrong = std::get_if<tls::file_errors>(&loaded)) {
+            return refusal_of_files(*wrong);
         }
-        secured_by = *std::move(loaded);
+        secured_by = std::get<tls::context>(std::move(loaded));
     }
     const auto subject = std::make_shared<attempt>(runs_on->loop(), to_, runs_on->names(),
                                                    std::move(request), std::move(secured_by));

@@ -6,99 +6,41 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-#include <cstddef>
 #include <new>
-#include <optional>
 #include <stdexcept>
-#include <utility>
-#include <vector>
 
-#include "posix/read_file.hpp"
 #include "tls/pem.hpp"
 
 namespace monolock::tls {
 
 namespace {
 
-using config::diagnostic;
-using config::parsed;
-
-// A few intermediates at most; and more than the bundles that systems ship (a quarter of this).
-constexpr std::size_t own_file_bytes_max = 64U << 10U;
-constexpr std::size_t ca_file_bytes_max = 1U << 20U;
-
-// Everything that is wrong, as one text.
-class findings {
-public:
-    void add(const std::string& file, const std::string& why) {
-        text_ += (text_.empty() ? "" : "; ") + file + ": " + why;
-    }
-    [[nodiscard]] bool empty() const noexcept { return text_.empty(); }
-    [[nodiscard]] diagnostic all() const { return {text_}; }
-
-private:
-    std::string text_;
-};
-
-// The file's text through a parser; nothing, and a finding, if either refuses.
-template <class T>
-std::optional<T> load(const std::string& file, std::size_t size_max,
-                      parsed<T> (*parse)(std::string_view), findings& wrong) {
-    auto text = posix::read_file(file, size_max);
-    if (!text) {
-        wrong.add(file, text.error().text);
-        return std::nullopt;
-    }
-    std::string pem = *std::move(text);
-    auto made = parse(pem);
-    OPENSSL_cleanse(pem.data(), pem.size());  // it may be a key
-    if (!made) {
-        wrong.add(file, made.error().text);
-        return std::nullopt;
-    }
-    return *std::move(made);
-}
-
-void trust_file(SSL_CTX* in, const std::string& file, findings& wrong) {
-    const auto authorities = load(file, ca_file_bytes_max, &parse_certificates, wrong);
+void trust_file(const context& in, const std::string& path, file_errors& errors) {
+    const auto authorities = load_pem(path, parse_certificates, errors);
     if (!authorities) {
         return;
     }
     for (const certificate& each : *authorities) {
-        if (X509_STORE_add_cert(SSL_CTX_get_cert_store(in), each.get()) != 1) {
-            wrong.add(file, take_openssl_error());
-            return;
+        if (X509_STORE_add_cert(SSL_CTX_get_cert_store(in.get()), each.get()) != 1) {
+            throw std::bad_alloc{};
         }
     }
-    // What was named is trusted, even if it is no root.
-    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(in), X509_V_FLAG_PARTIAL_CHAIN);
+    // What the file names is trusted, even if it is no root.
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(in.get()), X509_V_FLAG_PARTIAL_CHAIN);
 }
 
-void trust_system(SSL_CTX* in, findings& wrong) {
-    if (SSL_CTX_set_default_verify_paths(in) != 1) {
-        wrong.add("the system's certificate store", take_openssl_error());
+// Certificates of a folder are looked up when they are needed, by the thread that shakes hands.
+void trust_system(const context& in, file_errors& errors) {
+    if (SSL_CTX_set_default_verify_paths(in.get()) != 1) {
+        errors.push_back("the system's certificate store: " + take_openssl_error());
     }
 }
 
-void show(SSL_CTX* in, const client_files& files, findings& wrong) {
-    const auto chain = load(files.certificate, own_file_bytes_max, &parse_certificates, wrong);
-    const auto key = load(files.key, own_file_bytes_max, &parse_private_key, wrong);
-    if (!chain || !key) {
-        return;
-    }
-    X509* const leaf = chain->front().get();
-    if (X509_check_private_key(leaf, key->get()) != 1) {
-        ERR_clear_error();
-        wrong.add(files.key, "is not the key of the certificate in " + files.certificate);
-        return;
-    }
-    bool taken =
-        SSL_CTX_use_certificate(in, leaf) == 1 && SSL_CTX_use_PrivateKey(in, key->get()) == 1;
-    for (std::size_t at = 1; taken && at < chain->size(); ++at) {
-        taken = SSL_CTX_add1_chain_cert(in, (*chain)[at].get()) == 1;
-    }
-    if (!taken) {
-        wrong.add(files.certificate, take_openssl_error());  // too weak for this system's policy
+void show(const context& in, const own_files& files, file_errors& errors) {
+    const auto chain = load_pem(files.certificate, parse_certificates, errors);
+    const auto key = load_pem(files.key, parse_private_key, errors);
+    if (chain && key) {
+        use_own(in, files, *chain, *key, errors);
     }
 }
 
@@ -133,28 +75,27 @@ std::string describe_distrust(const channel& over, const server_name& expected) 
 
 }  // namespace
 
-parsed<context> load_client_context(const client_files& files) {
+std::variant<context, file_errors> load_client_context(const client_files& files) {
     context made;
     try {
         made = make_context(role::client);
     } catch (const std::runtime_error& failed) {
-        return diagnostic{failed.what()};
+        return file_errors{failed.what()};
     }
-    SSL_CTX* const raw = made.get();
-    SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
-    SSL_CTX_set_purpose(raw, X509_PURPOSE_SSL_SERVER);
-    SSL_CTX_set_mode(raw, SSL_MODE_NO_AUTO_CHAIN);  // what the file has is what the server gets
-    findings wrong;
+    SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_set_purpose(made.get(), X509_PURPOSE_SSL_SERVER);
+    SSL_CTX_set_mode(made.get(), SSL_MODE_NO_AUTO_CHAIN);  // shown is what the file has, no more
+    file_errors errors;
     if (files.ca.empty()) {
-        trust_system(raw, wrong);
+        trust_system(made, errors);
     } else {
-        trust_file(raw, files.ca, wrong);
+        trust_file(made, files.ca, errors);
     }
     if (!files.certificate.empty()) {
-        show(raw, files, wrong);
+        show(made, {.certificate = files.certificate, .key = files.key}, errors);
     }
-    if (!wrong.empty()) {
-        return wrong.all();
+    if (!errors.empty()) {
+        return errors;
     }
     return made;
 }

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <variant>
 
-#include "config/parsed.hpp"
 #include "tls/channel.hpp"
 #include "tls/context.hpp"
+#include "tls/pem_files.hpp"
 #include "tls/server_name.hpp"
 
 namespace monolock::tls {
@@ -17,10 +19,10 @@ struct client_files {
 };
 
 // Reads the files and makes a context from them that trusts what the CA file holds (a root, an
-// intermediate, or the one server's own certificate) and demands a certificate for TLS servers.
-// The diagnostic is everything that is wrong, each with its file, joined by "; ". Validity is not
-// judged here: the peer does that, by its own clock. Blocks on the files.
-[[nodiscard]] config::parsed<context> load_client_context(const client_files& files);
+// intermediate, or the one server's own certificate) and demands a certificate for TLS servers; or
+// nothing but all that is wrong. Whether the client's certificate is valid now is left to the
+// server and its clock. Blocks on the files.
+[[nodiscard]] std::variant<context, file_errors> load_client_context(const client_files& files);
 
 // To be called before the handshake: the certificate must be for `name`. Only its subject
 // alternative names count, never the Common Name; a wildcard stands for one whole label, the

@@ -23,8 +23,9 @@ using test::certificate_wishes;
 using test::credentials;
 using test::demand_certificate_of;
 using test::show;
-using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 bool waits(status s) {
     return s == status::wants_read || s == status::wants_write;
@@ -34,16 +35,16 @@ class client_context_test : public testing::Test {
 protected:
     // One handshake, and what it came to for the client: "ok", or the explanation.
     std::string connect(const client_files& files, const server_name& expected) {
-        auto loaded = load_client_context(files);
-        if (!loaded) {
-            return loaded.error().text;
+        const auto loaded = load_client_context(files);
+        if (const auto* const errors = std::get_if<file_errors>(&loaded)) {
+            return errors->front();
         }
         std::array<int, 2> ends{};
         EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
         const posix::descriptor server_end{ends[0]};
         const posix::descriptor client_end{ends[1]};
         channel server{server_, role::server, server_end.get()};
-        channel client{*loaded, role::client, client_end.get()};
+        channel client{std::get<context>(loaded), role::client, client_end.get()};
         expect_server(client, expected);
         status client_did = status::wants_read;
         status server_did = status::wants_read;
@@ -199,33 +200,35 @@ TEST_F(client_context_test, everything_that_is_wrong_with_the_files_is_told_at_o
     const credentials other = authority_.issue({.dns = {"other"}});
     const std::string certificate = folder_.write("own.pem", own.certificate);
     const std::string key = folder_.write("own.key", own.key);
-    const auto why = [&](const client_files& files) {
+    const auto errors_of = [](const client_files& files) {
         const auto loaded = load_client_context(files);
-        EXPECT_FALSE(loaded);
-        const std::string text = loaded ? "" : loaded.error().text;
-        EXPECT_EQ(text.find('\n'), std::string::npos);
-        return text;
+        return loaded.index() == 1 ? std::get<file_errors>(loaded) : file_errors{};
     };
-    EXPECT_TRUE(load_client_context({.ca = ca_, .certificate = certificate, .key = key}));
+    const auto path = [this](const char* name) { return folder_.path(name); };
+    EXPECT_THAT(errors_of({.ca = ca_, .certificate = certificate, .key = key}), IsEmpty());
+    EXPECT_THAT(errors_of({.ca = path("a"), .certificate = path("b"), .key = path("c")}),
+                ElementsAre(path("a") + ": No such file or directory",
+                            path("b") + ": No such file or directory",
+                            path("c") + ": No such file or directory"));
+    EXPECT_THAT(errors_of({.ca = key, .certificate = key, .key = certificate}),
+                ElementsAre(key + ": holds no certificate in PEM form",
+                            key + ": holds no certificate in PEM form",
+                            certificate + ": holds no readable private key in PEM form"));
     EXPECT_THAT(
-        why({.ca = folder_.path("a"), .certificate = folder_.path("b"), .key = folder_.path("c")}),
-        AllOf(HasSubstr("/a: No such file or directory; "),
-              HasSubstr("/b: No such file or directory; "),
-              HasSubstr("/c: No such file or directory")));
-    EXPECT_THAT(why({.ca = key, .certificate = key, .key = certificate}),
-                AllOf(HasSubstr("own.key: holds no certificate in PEM form; "),
-                      HasSubstr("own.pem: holds no readable private key in PEM form")));
+        errors_of(
+            {.ca = ca_, .certificate = certificate, .key = folder_.write("other.key", other.key)}),
+        ElementsAre(path("other.key") + ": the key does not belong to the certificate in " +
+                    certificate));
+    const std::string locked = test::encrypt_key(own.key, "secret");
     EXPECT_THAT(
-        why({.ca = ca_, .certificate = certificate, .key = folder_.write("other.key", other.key)}),
-        HasSubstr("other.key: is not the key of the certificate in "));
-    EXPECT_THAT(why({.ca = ca_,
-                     .certificate = certificate,
-                     .key = folder_.write("locked.key", test::encrypt_key(own.key, "secret"))}),
-                HasSubstr("locked.key: the private key is encrypted"));
+        errors_of(
+            {.ca = ca_, .certificate = certificate, .key = folder_.write("locked.key", locked)}),
+        ElementsAre(path("locked.key") + ": the private key is encrypted; it must not be"));
     const std::string half = own.certificate.substr(0, own.certificate.size() / 2);
-    EXPECT_THAT(why({.ca = ca_, .certificate = folder_.write("half.pem", half), .key = key}),
-                HasSubstr("half.pem: a PEM block is broken or does not end"));
-    EXPECT_THAT(why({.ca = ::testing::TempDir()}), HasSubstr("not a regular file"));
+    EXPECT_THAT(errors_of({.ca = ca_, .certificate = folder_.write("half.pem", half), .key = key}),
+                ElementsAre(path("half.pem") + ": a PEM block is broken or does not end"));
+    EXPECT_THAT(errors_of({.ca = testing::TempDir()}),
+                ElementsAre(testing::TempDir() + ": not a regular file"));
 }
 
 }  // namespace

@@ -7,10 +7,8 @@
 
 #include <memory>
 #include <new>
-#include <optional>
-#include <utility>
+#include <vector>
 
-#include "posix/read_file.hpp"
 #include "tls/identity.hpp"
 #include "tls/pem.hpp"
 
@@ -19,27 +17,6 @@ namespace monolock::tls {
 namespace {
 
 using std::chrono::system_clock;
-
-// Far above what a chain, or all authorities of an operating system, take.
-constexpr std::size_t file_bytes_max = std::size_t{1} << 20U;
-
-// Reads and parses one file; a mistake goes to the list.
-template <class Value>
-std::optional<Value> load(const std::string& path,
-                          config::parsed<Value> (*parse)(std::string_view pem),
-                          file_errors& errors) {
-    const auto text = posix::read_file(path, file_bytes_max);
-    if (!text) {
-        errors.push_back(path + ": " + text.error().text);
-        return std::nullopt;
-    }
-    auto value = parse(*text);
-    if (!value) {
-        errors.push_back(path + ": " + value.error().text);
-        return std::nullopt;
-    }
-    return *std::move(value);
-}
 
 enum class validity { valid, not_yet, expired };
 
@@ -62,31 +39,6 @@ void check_validity(const std::string& path, X509* made, system_clock::time_poin
         case validity::expired:
             errors.push_back(path + ": the certificate has expired");
             return;
-    }
-}
-
-struct free_stack {
-    void operator()(STACK_OF(X509) * stack) const noexcept { sk_X509_free(stack); }
-};
-
-void use_own(const context& in, const server_files& files, const std::vector<certificate>& chain,
-             const private_key& key, file_errors& errors) {
-    if (X509_check_private_key(chain.front().get(), key.get()) != 1) {
-        errors.push_back(files.key + ": the key does not belong to the certificate in " +
-                         files.certificate);
-        ERR_clear_error();
-        return;
-    }
-    const std::unique_ptr<STACK_OF(X509), free_stack> rest{sk_X509_new_null()};
-    if (!rest) {
-        throw std::bad_alloc{};
-    }
-    for (std::size_t index = 1; index < chain.size(); ++index) {
-        sk_X509_push(rest.get(), chain[index].get());
-    }
-    // Refuses what OpenSSL's security level does: a key that is too short, a weak signature.
-    if (SSL_CTX_use_cert_and_key(in.get(), chain.front().get(), key.get(), rest.get(), 1) != 1) {
-        errors.push_back(files.certificate + ": " + take_openssl_error());
     }
 }
 
@@ -150,17 +102,17 @@ std::variant<context, file_errors> load_server_context(const server_files& files
                                                        system_clock::time_point now) {
     file_errors errors;
     const context made = make_context(role::server);
-    const auto chain = load(files.certificate, parse_certificates, errors);
-    const auto key = load(files.key, parse_private_key, errors);
+    const auto chain = load_pem(files.certificate, parse_certificates, errors);
+    const auto key = load_pem(files.key, parse_private_key, errors);
     if (chain) {
         check_validity(files.certificate, chain->front().get(), now, errors);
     }
     if (chain && key) {
-        use_own(made, files, *chain, *key, errors);
+        use_own(made, {.certificate = files.certificate, .key = files.key}, *chain, *key, errors);
     }
     if (!files.client_ca.empty()) {
         file_errors of_authorities;
-        if (const auto found = load(files.client_ca, parse_certificates, of_authorities)) {
+        if (const auto found = load_pem(files.client_ca, parse_certificates, of_authorities)) {
             use_authorities(made, files.client_ca, *found, now, of_authorities);
         }
         errors.insert(errors.end(), of_authorities.begin(), of_authorities.end());

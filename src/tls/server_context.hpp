@@ -3,10 +3,10 @@
 #include <chrono>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "tls/channel.hpp"
 #include "tls/context.hpp"
+#include "tls/pem_files.hpp"
 
 namespace monolock::tls {
 
@@ -17,10 +17,8 @@ struct server_files {
     std::string client_ca;    // empty: clients show no certificate
 };
 
-// All that is wrong, each as "FILE: why", one line. Never empty.
-using file_errors = std::vector<std::string>;
-
-// Reads the files and makes of them what connections are accepted with: all of them or nothing. The
+// Reads the files and makes of them what connections are accepted with: all of them, or nothing but
+// all that is wrong. The
 // server's certificate must be valid at `now` and belong to the key. With a client CA every client
 // must show a certificate that one of its authorities (and nobody else) signed, for client
 // authentication, and that yields an identity; what does not is refused within the handshake.
