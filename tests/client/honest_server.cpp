@@ -16,13 +16,21 @@ namespace monolock::testing {
 
 namespace {
 
-void send_all(int fd, std::span<const std::byte> bytes) {
-    static_cast<void>(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) != 0);
+// What is small enough always fits into the socket.
+template <class Session>
+void send_all(const Session& to, std::span<const std::byte> bytes) {
+    if (to.channel) {
+        static_cast<void>(to.channel->send(bytes));
+    } else {
+        static_cast<void>(::send(to.connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
+                          0);
+    }
 }
 
 }  // namespace
 
-honest_server::honest_server(std::chrono::milliseconds answer_delay) : answer_delay_{answer_delay} {
+honest_server::honest_server(std::chrono::milliseconds answer_delay, tls::context with)
+    : answer_delay_{answer_delay}, tls_{std::move(with)} {
     start();
 }
 
@@ -93,11 +101,32 @@ void honest_server::accept_all() {
         const int fd = fresh.get();
         sessions_[fd] = std::make_unique<session>();
         sessions_[fd]->connection = std::move(fresh);
+        if (tls_) {
+            sessions_[fd]->channel = std::make_unique<tls::channel>(tls_, tls::role::server, fd);
+        }
         ++connections_;
     }
 }
 
+bool honest_server::read_tls(session& who, time_point now) {
+    tls::status did = tls::status::ok;
+    if (!who.secured) {
+        did = who.channel->handshake();
+        who.secured = did == tls::status::ok;
+    }
+    std::array<std::byte, 512> buffer{};
+    while (did == tls::status::ok) {
+        const auto got = who.channel->receive(buffer);
+        did = got.outcome;
+        take(who, std::span{buffer}.first(got.count), now);
+    }
+    return did == tls::status::wants_read;
+}
+
 bool honest_server::read(session& who, time_point now) {
+    if (who.channel) {
+        return read_tls(who, now);
+    }
     std::array<std::byte, 512> buffer{};
     const auto count = ::recv(who.connection.get(), buffer.data(), buffer.size(), 0);
     if (count <= 0) {
@@ -122,7 +151,7 @@ void honest_server::take(session& who, std::span<const std::byte> bytes, time_po
         if (queue.size() == 1 && !withholding_) {
             grant(who);
         } else {
-            send_all(who.connection.get(), protocol::waiting_frame);
+            send_all(who, protocol::waiting_frame);
             ++queued_;
         }
     }
@@ -139,9 +168,9 @@ void honest_server::answer_due(session& who, time_point now) {
     while (!who.unanswered.empty() && who.unanswered.front() + answer_delay_ <= now) {
         who.unanswered.pop_front();
         if (who.token != 0) {
-            send_all(who.connection.get(), protocol::encode_acquired({who.token}));
+            send_all(who, protocol::encode_acquired({who.token}));
         } else {
-            send_all(who.connection.get(), protocol::waiting_frame);
+            send_all(who, protocol::waiting_frame);
         }
     }
 }
@@ -149,7 +178,7 @@ void honest_server::answer_due(session& who, time_point now) {
 void honest_server::grant(session& who) {
     who.token = ++last_token_;
     ++grants_;
-    send_all(who.connection.get(), protocol::encode_acquired({who.token}));
+    send_all(who, protocol::encode_acquired({who.token}));
 }
 
 void honest_server::end(session& who) {

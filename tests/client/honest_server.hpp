@@ -11,6 +11,7 @@
 
 #include "posix/descriptor.hpp"
 #include "protocol/frames.hpp"
+#include "tls/channel.hpp"
 
 namespace monolock::testing {
 
@@ -19,8 +20,9 @@ namespace monolock::testing {
 // started again on its port.
 class honest_server {
 public:
-    // Heartbeats are answered after the delay.
-    explicit honest_server(std::chrono::milliseconds answer_delay = {});
+    // Heartbeats are answered after the delay. With a context all connections are TLS.
+    explicit honest_server(std::chrono::milliseconds answer_delay = {},
+                           tls::context with = nullptr);
     honest_server(const honest_server&) = delete;
     honest_server& operator=(const honest_server&) = delete;
     ~honest_server() { stop(); }
@@ -44,6 +46,8 @@ private:
     using time_point = std::chrono::steady_clock::time_point;
     struct session {
         posix::descriptor connection;
+        std::unique_ptr<tls::channel> channel;
+        bool secured = false;  // the handshake is done
         protocol::acquire_decoder decoder;
         bool admitted = false;
         std::string name;
@@ -55,12 +59,14 @@ private:
     void accept_all();
     // False when the session is over.
     bool read(session& who, time_point now);
+    bool read_tls(session& who, time_point now);
     void take(session& who, std::span<const std::byte> bytes, time_point now);
     void answer_due(session& who, time_point now);
     void grant(session& who);
     void end(session& who);
 
     std::chrono::milliseconds answer_delay_;
+    tls::context tls_;
     std::uint16_t port_ = 0;
     posix::descriptor listener_;
     std::map<int, std::unique_ptr<session>> sessions_;
