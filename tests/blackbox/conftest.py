@@ -8,7 +8,9 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+from support.pki import Authority  # noqa: E402
 from support.server import Server  # noqa: E402
+from support.tls_files import TlsFiles  # noqa: E402
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -55,3 +57,21 @@ def server(start_server, threads):
 def one_server(start_server):
     """A server with defaults, for tests that shards cannot change."""
     return start_server("-threads", "2")
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    """Signs the certificates of servers and clients."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def tls_files(tmp_path, authority):
+    """For start_server(tls=…): a server whose clients show no certificate."""
+    return TlsFiles(tmp_path, authority)
+
+
+@pytest.fixture
+def mtls_files(tmp_path, authority):
+    """… whose clients need one."""
+    return TlsFiles(tmp_path, authority, mutual=True)

@@ -9,6 +9,7 @@ import termios
 import time
 
 from .protocol import (
+    ENDS,
     HEARTBEAT_FRAME,
     Acquired,
     Eof,
@@ -61,7 +62,7 @@ class Connection:
         self.sent_at = None
         self.received_at = None
         self._buffer = bytearray()
-        self._ended = None  # Eof or Reset once seen
+        self._ended = None  # one of ENDS once seen
 
     def __enter__(self):
         return self
@@ -216,7 +217,7 @@ class Connection:
     def expect_end(self, within=PATIENCE):
         """The end of the stream in either way, and no frame before it."""
         got = self.next_frame(within)
-        assert isinstance(got, (Eof, Reset)), f"expected the end of the stream, got {got}"
+        assert isinstance(got, ENDS), f"expected the end of the stream, got {got}"
 
     def expect_silence(self, for_seconds):
         """Nothing at all comes for so long."""
@@ -227,7 +228,7 @@ class Connection:
         """Every frame up to the end of the stream, the end included."""
         frames = []
         deadline = time.monotonic() + within
-        while not frames or not isinstance(frames[-1], (Eof, Reset, Violation)):
+        while not frames or not isinstance(frames[-1], (*ENDS, Violation)):
             frames.append(self.next_frame(deadline - time.monotonic()))
         return frames
 

@@ -18,6 +18,7 @@ EMPTY_NAME = 0x14
 NAME_TOO_LONG = 0x15
 NAME_NOT_UTF8 = 0x16
 LEASE_NOT_POSITIVE = 0x17
+NOT_AUTHORIZED = 0x18
 
 CANONICAL_REASONS = {
     SHUTTING_DOWN: "server shutting down",
@@ -28,6 +29,7 @@ CANONICAL_REASONS = {
     NAME_TOO_LONG: "lock name too long",
     NAME_NOT_UTF8: "lock name is not valid UTF-8",
     LEASE_NOT_POSITIVE: "lease must be positive",
+    NOT_AUTHORIZED: "not authorized for lock",
 }
 
 LEASE_MAX_MS = 2**32 - 1
@@ -63,7 +65,7 @@ class Error:
 
 @dataclass(frozen=True)
 class Eof:
-    """The server ended the stream in good order (FIN)."""
+    """The server ended the stream in good order (FIN; over TLS close_notify)."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,25 @@ class Reset:
 
 
 @dataclass(frozen=True)
+class Truncated:
+    """TLS only: the server ended the stream with FIN and without close_notify."""
+
+
+@dataclass(frozen=True)
+class Alert:
+    """TLS only: a fatal alert ended the stream. Its name is that of RFC 8446, in capitals."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Violation:
     """Bytes that no server may send."""
 
     what: str
+
+
+ENDS = (Eof, Reset, Truncated, Alert)
 
 
 def take_frame(buffer):

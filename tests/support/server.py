@@ -52,14 +52,15 @@ class Server:
 
     stdout and stderr go to files without names, so no pipe can fill up and stall the server.
     prefix is a command that runs the server in its last arguments, and must exec it.
+    tls, a TlsFiles, makes it a server over TLS and all its connections those of the files' client.
     """
 
-    def __init__(self, *flags, listen="127.0.0.1:0", env=None, prefix=(), before_exec=None, wait=True):
+    def __init__(self, *flags, listen="127.0.0.1:0", tls=None, env=None, prefix=(), before_exec=None, wait=True):
         self._stderr = tempfile.TemporaryFile()
         self._stdout = tempfile.TemporaryFile()
         listen_flags = () if listen is None else ("-listen", listen)
         self.process = subprocess.Popen(
-            [*prefix, binary(), *listen_flags, *flags],
+            [*prefix, binary(), *listen_flags, *(tls.flags() if tls else ()), *flags],
             env=clean_environment(env),
             stdin=subprocess.DEVNULL,
             stdout=self._stdout,
@@ -67,6 +68,7 @@ class Server:
             preexec_fn=before_exec,
         )
         self.pid = self.process.pid
+        self.tls = tls
         self._addresses = []
         if wait:
             self.wait_listening()
@@ -97,15 +99,22 @@ class Server:
         return self.address[1]
 
     def connect(self, **options):
+        """As the client of the TLS files, if there are any; `credentials` (None: no certificate) or a
+        whole `context` make it somebody else."""
+        if self.tls is None:
+            return Connection(self.address, **options)
+        return self.tls.connect(self.address, **options)
+
+    def connect_plain(self, **options):
         return Connection(self.address, **options)
 
-    def owner(self, name, lease_ms=60_000):
-        connection = self.connect()
+    def owner(self, name, lease_ms=60_000, **options):
+        connection = self.connect(**options)
         connection.own(name, lease_ms)
         return connection
 
-    def waiter(self, name, lease_ms=60_000):
-        return self.connect().queue(name, lease_ms)
+    def waiter(self, name, lease_ms=60_000, **options):
+        return self.connect(**options).queue(name, lease_ms)
 
     # --- what it says
 
