@@ -135,6 +135,17 @@ class Server:
         """Every log line, parsed. A line that does not parse is a failure."""
         return [logs.parse(line) for line in self.lines()]
 
+    def wait_record(self, wanted, within=5.0, skip=0):
+        """The first log record after so many that is wanted(record)."""
+        return wait_until(
+            lambda: next((record for record in self.records()[skip:] if wanted(record)), None),
+            "a line of that kind in the log",
+            within,
+        )
+
+    def loud_lines(self):
+        return [line for line in self.records() if line["level"] in ("warn", "error")]
+
     # --- its life
 
     def signal(self, number):

@@ -52,6 +52,8 @@ def _no_password():
 def alert_of(error):
     """The alert that the peer sent, if that is what this ssl.SSLError says."""
     reason = error.reason or ""
+    if reason == "NO_RENEGOTIATION":  # a warning that OpenSSL takes as an end
+        return Alert(reason)
     return Alert(reason.rpartition("ALERT_")[2]) if "ALERT_" in reason else None
 
 
@@ -181,10 +183,11 @@ class TlsConnection(Connection):
         """Closes without close_notify."""
         self.sock.close()
 
-    def key_update(self, *, request=True):
-        """TLS 1.3: new keys from the next record on; the server is asked for new ones of its own. The
-        message stands at the front of what is sealed or sent next."""
+    def seal_key_update(self, *, request=True):
+        """TLS 1.3: the record after which this side uses new keys, and the server too if requested."""
         self.native("SSL_key_update", int(request))
+        assert self.handshake_step() is True
+        return self._outgoing.read()
 
     def native(self, function, *arguments):
         """Calls into libssl what Python does not offer."""
@@ -229,10 +232,9 @@ class TlsConnection(Connection):
             pass
         except ssl.SSLZeroReturnError:
             self._ended = Eof()
-        except ssl.SSLEOFError:
-            self._ended = Truncated()
         except ssl.SSLError as error:
-            self._ended = alert_of(error)
+            eof = isinstance(error, ssl.SSLEOFError) or error.reason == "UNEXPECTED_EOF_WHILE_READING"
+            self._ended = Truncated() if eof else alert_of(error)
             if self._ended is None:
                 raise AssertionError(f"the server sent what is no TLS: {error}") from None
         reply = self._outgoing.read()  # to a key update
