@@ -218,6 +218,17 @@ class Authority:
         path.write_bytes(text)
         return path
 
+    def credentials(self):
+        """Its own certificate and key, as if it were a leaf."""
+        return Credentials(self.certificate, self._write("authority-key", key_pem(self._key)), self._key)
+
+    @staticmethod
+    def impostor(folder, name, leaf):
+        """Signs with the key of a leaf of that Common Name, which it sends along."""
+        made = Authority(folder, name)
+        made._key, made._chain = leaf.private_key, leaf.certificate.read_bytes()
+        return made
+
     def authority_below(self, name, **wishes):
         """Its certificate goes along with each leaf that it issues."""
         return Authority(self.folder, name, above=self, **wishes)
