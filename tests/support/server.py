@@ -99,8 +99,8 @@ class Server:
         return self.address[1]
 
     def connect(self, **options):
-        """As the client of the TLS files, if there are any; `credentials` (None: no certificate) or a
-        whole `context` make it somebody else."""
+        """As the usual client of the TLS files, if there are any; `who`, `credentials` (None: no
+        certificate) or a whole `context` make it another one."""
         if self.tls is None:
             return Connection(self.address, **options)
         return self.tls.connect(self.address, **options)
@@ -145,6 +145,30 @@ class Server:
 
     def loud_lines(self):
         return [line for line in self.records() if line["level"] in ("warn", "error")]
+
+    def reload(self, within=5.0):
+        """SIGHUP, and waits until every part that is configured has said how it went: those records."""
+        parts = {"tls"} | ({"acl"} if self.tls.acl else set())
+        before = len(self.lines())
+        self.signal(signal.SIGHUP)
+
+        def told():
+            found = [record for record in self.records()[before:] if record.get("part") in parts]
+            return found if {record["part"] for record in found} == parts else None
+
+        return wait_until(told, "every part has said how its reload went", within)
+
+    def reload_well(self):
+        for record in self.reload():
+            assert record["level"] == "info", record
+
+    def reload_badly(self, part):
+        """One part must keep what it has and say so in one error line; that record."""
+        records = self.reload()
+        failed = [record for record in records if record["level"] != "info"]
+        assert [record["part"] for record in failed] == [part], records
+        assert failed[0]["level"] == "error", failed
+        return failed[0]
 
     # --- its life
 

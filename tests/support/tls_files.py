@@ -26,6 +26,7 @@ class TlsFiles:
         self.acl = self.folder / "acl.json" if rules is not None else None
         self.client = authority.issue_client("client") if self.client_ca else None
         self._contexts = {}
+        self._named = {}
         self.serve(credentials or authority.issue_server())
         if self.client_ca:
             self.trust(authority, *client_authorities)
@@ -76,8 +77,16 @@ class TlsFiles:
             self._contexts[key] = client_context(self.authority, credentials, **wishes)
         return self._contexts[key]
 
-    def connect(self, address, *, context=None, credentials=_ANYBODY, version=None, **options):
-        """version: only this one of TLS."""
+    def named(self, name):
+        """Credentials of a client of that Common Name, always the same ones."""
+        if name not in self._named:
+            self._named[name] = self.authority.issue_client(name)
+        return self._named[name]
+
+    def connect(self, address, *, context=None, credentials=_ANYBODY, who=None, version=None, **options):
+        """who: the client of that name. version: only this one of TLS."""
+        if who is not None:
+            credentials = self.named(who)
         if context is None:
             context = self.context(credentials, **({} if version is None else {"version": version}))
         return TlsConnection(address, context, **options)

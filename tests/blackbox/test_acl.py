@@ -1,0 +1,411 @@
+"""Who may claim what: the rules at work, files that are refused, and rules that change (S11 to S13)."""
+
+import json
+import time
+
+import pytest
+
+from support.protocol import (
+    CANONICAL_REASONS,
+    EMPTY_NAME,
+    FIRST_NOT_ACQUIRE,
+    HEARTBEAT_FRAME,
+    LEASE_NOT_POSITIVE,
+    NAME_NOT_UTF8,
+    NAME_TOO_LONG,
+    NOT_AUTHORIZED,
+    UNSUPPORTED_VERSION,
+    Eof,
+    Error,
+    acquire_frame,
+)
+from support.server import run_to_end
+from support.tls_files import TlsFiles
+from support.waiting import tried_again
+
+DENIED = CANONICAL_REASONS[NOT_AUTHORIZED]
+
+
+@pytest.fixture
+def start_with(start_server, authority, tmp_path):
+    """start_with(rules, *flags): a server with these rules."""
+
+    def start(rules, *flags):
+        return start_server(*flags, tls=TlsFiles(tmp_path, authority, rules=rules))
+
+    return start
+
+
+def check_denied(server, who, lock):
+    with server.connect(who=who) as client:
+        client.acquire(lock).expect_refused(NOT_AUTHORIZED, DENIED)
+
+
+def check_allowed(server, who, lock):
+    with server.connect(who=who) as client:
+        client.own(lock)
+
+
+# --- the rules
+
+RULES = [
+    ("importer", ["nightly", "db/*"]),
+    ("team-?", ["team/?/*"]),
+    ("*", ["public/*"]),
+    (".+[x]\\^$|()", [".+[x]\\d{2}"]),
+    ("star", ["a*b*c"]),
+    ("ü?", ["?"]),
+    ("two-rules", ["x"]),
+    ("two-rules", ["y"]),
+    ("anything", ["*"]),
+    ("pair", ["??"]),
+    ("*suffix", ["*/end"]),
+]
+
+CASES = {
+    "importer": (
+        ["nightly", "db/a", "db/a/b", "db/", "db/*", "db/\n", "public/x"],
+        ["nightly2", "Nightly", "nightly ", " nightly", "night", "db", "xdb/a", "DB/a", "x", "*", "public"],
+    ),
+    "importer2": (["public/importer"], ["nightly", "db/a"]),
+    "Importer": (["public/"], ["nightly"]),
+    "*": (["public/star"], ["nightly", "db/a", "x"]),
+    "team-a": (["team/x/", "team/x/y/z"], ["team/xx/y", "team//y", "team/x"]),
+    "team-*": (["team/x/y"], ["nightly"]),
+    "team-": (["public/x"], ["team/x/y"]),
+    "team-ab": (["public/x"], ["team/x/y"]),
+    ".+[x]\\^$|()": ([".+[x]\\d{2}"], ["..[x]\\d{2}", ".+x\\d{2}", ".+[x]\\dd", "a"]),
+    "a+x\\^$|()": (["public/x"], [".+[x]\\d{2}"]),
+    "star": (["abc", "aXbYc", "aabbcc", "a*b*c", "abcbc"], ["ac", "abcX", "Xabc", "acb"]),
+    "üé": (["é", "😀", "\n", "?"], ["éé", "e\u0301", "ab"]),
+    "ü😀": (["x"], ["xx"]),
+    "ü": (["public/x"], ["é"]),
+    "ue": (["public/x"], ["é"]),
+    "two-rules": (["x", "y"], ["z", "xy"]),
+    "anything": (["a", "\x00", "x" * 255, "\n", "*"], []),
+    "pair": (["\n\x00", "üß", "??"], ["a", "abc", "u\u0308\u0308"]),
+    "has-suffix": (["a/end", "/end", "a/b/end"], ["end", "a/end/"]),
+}
+
+
+def test_what_the_rules_allow_and_nothing_else(start_with):
+    """Case S13: the whole string, byte for byte, `?` one character, everything else literal."""
+    server = start_with(RULES, "-threads", "2")
+    for who, (allowed, denied) in CASES.items():
+        for lock in allowed:
+            check_allowed(server, who, lock)
+        for lock in denied:
+            check_denied(server, who, lock)
+
+
+def test_no_rule_allows_nobody(start_with):
+    server = start_with([], "-threads", "2")
+    for lock in ("a", "*", "client"):
+        check_denied(server, "client", lock)
+
+
+def test_without_an_acl_everybody_with_a_certificate_may_claim(start_server, mtls_files):
+    server = start_server(tls=mtls_files)
+    check_allowed(server, "whoever", "whatever")
+
+
+def test_rights_are_checked_last(start_with):
+    """Spec, section 1: the other faults of an ACQUIRE come first."""
+    server = start_with([], "-threads", "2")
+    for frame, code in [
+        (HEARTBEAT_FRAME, FIRST_NOT_ACQUIRE),
+        (acquire_frame("a", version=2), UNSUPPORTED_VERSION),
+        (acquire_frame("a", 0), LEASE_NOT_POSITIVE),
+        (acquire_frame("", 1000), EMPTY_NAME),
+        (acquire_frame("n" * 256), NAME_TOO_LONG),
+        (acquire_frame(b"\xff"), NAME_NOT_UTF8),
+        (acquire_frame("a"), NOT_AUTHORIZED),
+    ]:
+        with server.connect() as client:
+            client.send(frame)
+            client.expect_refused(code, CANONICAL_REASONS[code])
+
+
+def test_a_denied_claim_is_answered_once_and_leaves_no_trace(start_with, threads):
+    server = start_with([("good", ["*"])], "-threads", threads)
+    for index in range(6):
+        with server.connect(who="bad") as denied, server.connect(who="good") as good:
+            denied.send(acquire_frame(f"lock-{index}") + HEARTBEAT_FRAME * 5 + b"\x01")
+            assert denied.all_frames() == [Error(NOT_AUTHORIZED, DENIED), Eof()]
+            good.acquire(f"lock-{index}").expect_acquired()
+    idle = server.settled_descriptors()
+    with server.connect(who="good") as owner, server.connect(who="good") as waiter:
+        token = owner.own("queue")
+        check_denied(server, "bad", "queue")
+        waiter.queue("queue")
+        check_denied(server, "bad", "queue")
+        owner.heartbeat().expect_acquired(token)
+        owner.close()
+        waiter.expect_acquired()
+    server.wait_descriptors(idle)
+    assert not server.loud_lines()
+
+
+@tried_again
+def test_patterns_that_blow_up_elsewhere(start_with):
+    """Case S13: time linear in pattern × text."""
+    patterns = ["a*a*a*a*b", "*a" * 30 + "b", "?*" * 30 + "b"]
+    server = start_with([(pattern, [pattern]) for pattern in patterns] + [("a*", ["*a*a*a*a*a*b"])], "-threads", "1")
+    for _ in range(5):
+        with server.connect(who="a" * 4096) as client:
+            client.acquire("a" * 255).expect_refused(NOT_AUTHORIZED)
+            took = client.received_at - client.sent_at
+            assert took < 0.01, f"{took * 1000:.1f} ms"
+
+
+def test_many_rules(start_with):
+    server = start_with([(f"client-{index}", [f"own/{index}/*"]) for index in range(5000)], "-threads", "2")
+    check_allowed(server, "client-4999", "own/4999/x")
+    check_denied(server, "client-4999", "own/4998/x")
+    check_denied(server, "client-5000", "own/5000/x")
+
+
+# --- files that are refused
+
+GOOD_RULE = {"identity": "a", "locks": ["x"]}
+
+
+def rules_text(*rules):
+    return json.dumps({"rules": list(rules)})
+
+
+# What the file holds, and a word that tells where the mistake is.
+MEANINGLESS = {
+    "an empty object": ("{}", "rules"),
+    "no object": ("[]", ""),
+    "null": ("null", ""),
+    "rules of a wrong type": ('{"rules":{}}', "/rules"),
+    "rules as a string": ('{"rules":"a"}', "/rules"),
+    "rules null": ('{"rules":null}', "/rules"),
+    "an unknown key": ('{"rules":[],"default":"allow"}', "default"),
+    "a key of other case": ('{"Rules":[]}', "Rules"),
+    "rules twice": ('{"rules":[],"rules":[{"identity":"*","locks":["*"]}]}', "rules"),
+    "a rule that is no object": (rules_text(GOOD_RULE, "a"), "/rules/1"),
+    "a rule that is null": (rules_text(None), "/rules/0"),
+    "no identity": (rules_text(GOOD_RULE, {"locks": ["x"]}), "/rules/1"),
+    "no locks": (rules_text({"identity": "a"}), "/rules/0"),
+    "an empty rule": (rules_text({}), "/rules/0"),
+    "an empty list of locks": (rules_text({"identity": "a", "locks": []}), "/rules/0/locks"),
+    "locks as a string": (rules_text({"identity": "a", "locks": "x"}), "/rules/0/locks"),
+    "locks as an object": (rules_text({"identity": "a", "locks": {"x": 1}}), "/rules/0/locks"),
+    "a lock that is a number": (rules_text(GOOD_RULE, {"identity": "a", "locks": ["x", 7]}), "/rules/1/locks/1"),
+    "a lock that is null": (rules_text({"identity": "a", "locks": [None]}), "/rules/0/locks/0"),
+    "a lock that is a list": (rules_text({"identity": "a", "locks": [["x"]]}), "/rules/0/locks/0"),
+    "an identity that is a number": (rules_text({"identity": 1, "locks": ["x"]}), "/rules/0/identity"),
+    "an identity that is a list": (rules_text({"identity": ["a"], "locks": ["x"]}), "/rules/0/identity"),
+    "an identity that is false": (rules_text({"identity": False, "locks": ["x"]}), "/rules/0/identity"),
+    "an unknown key in a rule": (rules_text(GOOD_RULE | {"allow": True}), "allow"),
+    "identities": (rules_text({"identities": ["a"], "locks": ["x"]}), "identities"),
+    "identity twice": ('{"rules":[{"identity":"a","identity":"*","locks":["x"]}]}', "identity"),
+    "locks twice": ('{"rules":[{"identity":"a","locks":["x"],"locks":["*"]}]}', "locks"),
+    "identity twice, once escaped": ('{"rules":[{"identity":"a","\\u0069dentity":"*","locks":["x"]}]}', "identity"),
+}
+
+UNREADABLE = {
+    "nothing": "",
+    "spaces": " \n\t ",
+    "half written": rules_text(GOOD_RULE)[:-7],
+    "cut in a string": '{"rules":[{"identity":"a',
+    "two documents": rules_text(GOOD_RULE) * 2,
+    "something behind it": rules_text(GOOD_RULE) + "x",
+    "a comma too many": '{"rules":[{"identity":"a","locks":["x",]}]}',
+    "a comma too few": '{"rules":[{"identity":"a" "locks":["x"]}]}',
+    "a comment": '{"rules":[] /* all */}',
+    "single quotes": "{'rules':[]}",
+    "no JSON at all": "identity: a\nlocks: [x]\n",
+    "not a number": '{"rules":NaN}',
+    "bytes that are no UTF-8": b'{"rules":[{"identity":"\xff","locks":["x"]}]}',
+    "half a surrogate pair": '{"rules":[{"identity":"\\ud800","locks":["x"]}]}',
+    "a control character in a string": '{"rules":[{"identity":"a\nb","locks":["x"]}]}',
+    "a NUL behind it": rules_text(GOOD_RULE) + "\0",
+    "far too deep": "[" * 100_000,
+}
+
+REFUSED = {name: text for name, (text, _) in MEANINGLESS.items()} | UNREADABLE | {"a file that is gone": None}
+
+
+def check_start_refused(files, *expected):
+    """One line that names the file and what else is expected, and exit 1."""
+    result = run_to_end("-listen", "127.0.0.1:0", *files.flags())
+    assert result.returncode == 1, (result.returncode, result.stderr)
+    assert result.stdout == ""
+    assert result.stderr.endswith("\n") and result.stderr.count("\n") == 1, result.stderr
+    for text in (str(files.acl), *expected):
+        assert text in result.stderr, f"no {text!r} in {result.stderr!r}"
+    return result.stderr
+
+
+@pytest.fixture
+def acl_files(authority, tmp_path):
+    return TlsFiles(tmp_path, authority, rules=[])
+
+
+@pytest.mark.parametrize("text, where", MEANINGLESS.values(), ids=MEANINGLESS.keys())
+def test_start_with_rules_that_mean_nothing(acl_files, text, where):
+    acl_files.permit(text)
+    check_start_refused(acl_files, where)
+
+
+@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_start_with_a_file_that_is_no_json(acl_files, text):
+    acl_files.permit(text)
+    check_start_refused(acl_files)
+
+
+def test_start_without_the_file(acl_files):
+    acl_files.replace(acl_files.acl, None)
+    check_start_refused(acl_files, "No such file")
+    acl_files.acl.mkdir()
+    check_start_refused(acl_files)
+
+
+def test_syntax_is_told_with_line_and_column(acl_files):
+    acl_files.permit('{\n  "rules": [\n    { "identity": "a", "locks": ["x"]; }\n  ]\n}\n')
+    told = check_start_refused(acl_files)
+    assert "3:37" in told or "line 3, column 37" in told, told
+
+
+def test_all_mistakes_are_told_at_once(acl_files):
+    acl_files.permit(
+        json.dumps(
+            {
+                "rules": [
+                    {"identity": 1, "locks": []},
+                    GOOD_RULE,
+                    {"locks": ["x", None]},
+                    {"identity": "b", "locks": ["x"], "until": "noon"},
+                ],
+                "version": 2,
+            }
+        )
+    )
+    check_start_refused(acl_files, "/rules/0/identity", "/rules/0/locks", "/rules/2", "/rules/2/locks/1", "/rules/3", "until", "version")
+
+
+def test_text_of_the_file_forges_no_line(acl_files):
+    acl_files.permit(json.dumps({"rules": [], "x\nlevel=error \x1b[31m": 1}))
+    assert "\x1b" not in check_start_refused(acl_files)
+
+
+# --- rules that change
+
+
+def test_revoked_waiter_leaves_and_owners_stay(start_with, threads):
+    """Case S11, on locks of every shard, from the queue's head, middle and tail."""
+    server = start_with([("owner", ["*"]), ("kept", ["*"]), ("revoked", ["*"])], "-threads", threads)
+    locks = [f"changes-{index}" for index in range(5)]
+    owners = [server.owner(lock, who="owner" if index % 2 else "revoked") for index, lock in enumerate(locks)]
+    queues = [
+        [(who, server.waiter(lock, who=who)) for who in ("revoked", "kept", "revoked", "kept", "revoked")]
+        for lock in locks
+    ]
+    server.tls.permit([("kept", ["*"])])
+    server.reload_well()
+    for owner, queue in zip(owners, queues):
+        kept = [waiter for who, waiter in queue if who == "kept"]
+        for who, waiter in queue:
+            if who == "revoked":
+                waiter.expect_refused(NOT_AUTHORIZED, within=1)
+                waiter.close()
+        owner.heartbeat().expect_acquired()
+        for waiter in kept:
+            waiter.heartbeat().expect_waiting()
+        owner.close()
+        for waiter in kept:
+            waiter.expect_acquired(within=1)
+            waiter.close()
+    check_denied(server, "revoked", locks[0])
+    check_denied(server, "owner", locks[0])
+    assert not server.loud_lines()
+
+
+def test_revoked_for_some_locks_only(start_with):
+    server = start_with([("a", ["*"])], "-threads", "2")
+    owners = [server.owner(lock, who="a") for lock in ("keep/1", "lose/1", "keep/2", "lose/2")]
+    waiters = [server.waiter(lock, who="a") for lock in ("keep/1", "lose/1", "keep/2", "lose/2")]
+    server.tls.permit([("b", ["*"]), ("a", ["keep/*"])])
+    server.reload_well()
+    for index, waiter in enumerate(waiters):
+        if index % 2:
+            waiter.expect_refused(NOT_AUTHORIZED, within=1)
+        else:
+            waiter.heartbeat().expect_waiting()
+            owners[index].close()
+            waiter.expect_acquired()
+    for connection in owners + waiters:
+        connection.close()
+
+
+def test_what_a_revoked_waiter_sent_before_is_answered_before(start_with):
+    """Its heartbeats and its ERROR come in order, and nothing behind it."""
+    server = start_with([("a", ["*"])], "-threads", "1")
+    with server.connect(who="a") as owner, server.connect(who="a") as waiter:
+        owner.own("order")
+        waiter.queue("order")
+        waiter.heartbeat(3)
+        for _ in range(3):
+            waiter.expect_waiting()
+        server.tls.permit([])
+        server.reload_well()
+        assert waiter.all_frames() == [Error(NOT_AUTHORIZED, DENIED), Eof()]
+        owner.heartbeat().expect_acquired()
+
+
+def test_owner_that_was_revoked_is_an_owner_to_its_end(start_with):
+    """Its heartbeats are answered as ever; once it leaves it is denied like anybody."""
+    server = start_with([("a", ["*"])], "-threads", "2")
+    with server.connect(who="a") as owner:
+        token = owner.own("kept", 300)
+        for _ in range(3):
+            server.tls.permit([])
+            server.reload_well()
+            for _ in range(3):
+                time.sleep(0.1)
+                owner.heartbeat().expect_acquired(token)
+    check_denied(server, "a", "kept")
+
+
+def test_permission_that_is_given_counts_from_the_reload(start_with):
+    server = start_with([], "-threads", "2")
+    check_denied(server, "a", "x")
+    server.tls.permit([("a", ["x"])])
+    check_denied(server, "a", "x")  # a file alone changes nothing
+    server.reload_well()
+    check_allowed(server, "a", "x")
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED.keys())
+def test_reload_of_a_refused_file_keeps_the_rules(start_with, text):
+    """Case S12: one error line with the count of failures, and the rules before stay, waiters too."""
+    server = start_with([("good", ["*"])], "-threads", "2")
+    with server.connect(who="good") as owner, server.connect(who="good") as waiter:
+        owner.own("kept")
+        waiter.queue("kept")
+        server.tls.permit(text) if text is not None else server.tls.replace(server.tls.acl, None)
+        record = server.reload_badly("acl")
+        assert record["reload_failures"] == "1" and str(server.tls.acl) in "".join(record.values())
+        check_allowed(server, "good", "other")
+        check_denied(server, "bad", "other")
+        waiter.heartbeat().expect_waiting()
+        owner.close()
+        waiter.expect_acquired()
+
+
+def test_failures_are_counted_and_a_good_file_is_taken_again(start_with):
+    server = start_with([("good", ["*"])], "-threads", "2")
+    for count in range(1, 4):
+        server.tls.permit("{}")
+        assert server.reload_badly("acl")["reload_failures"] == str(count)
+    server.tls.permit([("bad", ["*"])])
+    server.reload_well()
+    check_allowed(server, "bad", "x")
+    check_denied(server, "good", "x")
+    server.tls.permit("")
+    assert server.reload_badly("acl")["reload_failures"] == "4"
+    check_allowed(server, "bad", "x")
+    assert len(server.loud_lines()) == 4
