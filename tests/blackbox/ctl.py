@@ -5,6 +5,7 @@ import os
 import selectors
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import threading
@@ -156,15 +157,18 @@ class Claim:
 class ScriptedServer:
     """A lock server in a few lines that a test can make silent or unjust. One thread; knows no lease.
 
-    on_end is called with a claim whose connection ended, before its successor is granted.
+    on_end is called with a claim whose connection ended, before its successor is granted. With a
+    context it speaks TLS; connections whose handshake fails are in `failures`, in Python's words.
     """
 
-    def __init__(self, family=socket.AF_INET, where=("127.0.0.1", 0)):
+    def __init__(self, family=socket.AF_INET, where=("127.0.0.1", 0), context=None):
         self.listener = socket.socket(family)
         self.listener.bind(where)
         self.listener.listen(128)
         self.address = self.listener.getsockname()
+        self.context = context
         self.claims = []
+        self.failures = []
         self.silent = False  # reads on and answers nothing
         self.on_end = lambda claim: None
         self._queues = {}
@@ -216,7 +220,18 @@ class ScriptedServer:
     def send_error(self, claim, code, reason=b""):
         with self._lock:
             claim.sock.send(struct.pack(">BBB", 0x13, code, len(reason)) + reason)
-            claim.sock.shutdown(socket.SHUT_WR)
+            self.say_goodbye(claim)
+
+    def say_goodbye(self, claim, close_notify=True):
+        """Ends what the client reads, over TLS with close_notify unless told otherwise."""
+        with self._lock:
+            if self.context and close_notify:
+                claim.sock.settimeout(0)
+                with contextlib.suppress(ssl.SSLWantReadError):  # the client's own comes later
+                    claim.sock.unwrap()
+                claim.sock.settimeout(5)
+            with contextlib.suppress(OSError):  # the client has closed on what it read
+                socket.socket.shutdown(claim.sock, socket.SHUT_WR)
 
     def reset(self, claim):
         with self._lock:
@@ -240,15 +255,35 @@ class ScriptedServer:
         sock, _ = self.listener.accept()
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.context:
+            sock = self._secure(sock)
+            if sock is None:
+                return
         claim = Claim(sock)
         self.claims.append(claim)
         self._selector.register(sock, selectors.EVENT_READ, claim)
+
+    def _secure(self, sock):
+        sock.settimeout(5)
+        try:
+            return self.context.wrap_socket(sock, server_side=True)
+        except OSError as error:
+            self.failures.append(str(error))
+            # So that the alert arrives: what the client has sent meanwhile is read.
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_WR)
+                while sock.recv(4096):
+                    pass
+            sock.close()
+            return None
 
     def _read(self, claim):
         if claim.sock.fileno() < 0:
             return
         try:
             data = claim.sock.recv(4096)
+            while self.context and data and claim.sock.pending():
+                data += claim.sock.recv(4096)
         except OSError:
             data = b""
         if not data:

@@ -106,7 +106,7 @@ def _extension(dotted, value, critical=False):
 
 def _authority_extensions():
     yield _extension("2.5.29.19", sequence(tlv(0x01, b"\xff")), critical=True)  # basicConstraints: CA
-    yield _extension("2.5.29.15", _bit_string(b"\x06", unused_bits=1), critical=True)  # keyCertSign, cRLSign
+    yield _extension("2.5.29.15", _bit_string(b"\x86", unused_bits=1), critical=True)  # keyUsage: sign all
 
 
 def _leaf_extensions(names, usages):

@@ -45,6 +45,19 @@ def client_context(authority=None, credentials=None, *, version=None, ciphers=No
     return context
 
 
+def server_context(credentials, client_authority=None, *, version=None):
+    """For servers of the tests' own. With an authority clients must show a certificate of it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.num_tickets = 0
+    context.load_cert_chain(credentials.certificate, credentials.key, _no_password)
+    if client_authority is not None:
+        context.load_verify_locations(cadata=client_authority.pem.decode())
+        context.verify_mode = ssl.CERT_REQUIRED
+    if version is not None:
+        context.minimum_version = context.maximum_version = version
+    return context
+
+
 def _no_password():
     raise AssertionError("a key of the test's own is encrypted")
 
