@@ -350,8 +350,9 @@ def test_key_updates(server, request_theirs):
     with server.connect(version=TLS_1_3) as client:
         token = client.own("keys")
         for count in (1, 2, 31, 32, 33, 64, 65, 500):
-            updates = b"".join(client.seal_key_update(request=request_theirs) for _ in range(count))
-            client.send_raw(client.seal(HEARTBEAT_FRAME) + updates + client.seal(HEARTBEAT_FRAME))
+            sealed = [client.seal(HEARTBEAT_FRAME)]
+            sealed += [client.seal_key_update(request=request_theirs) for _ in range(count)]
+            client.send_raw(b"".join(sealed) + client.seal(HEARTBEAT_FRAME))
             client.expect_acquired(token)
             client.expect_acquired(token)
         client.send_raw(client.seal_key_update(request=request_theirs))
@@ -435,7 +436,7 @@ def test_what_is_no_tls_is_ended_at_once(start_server, tls_files, greeting):
     server.owner("served").close()
 
 
-@pytest.mark.parametrize("kind, hint", [("a plain claim", "plain"), ("HTTP", "HTTP")])
+@pytest.mark.parametrize("kind, hint", [("a plain claim", "without TLS"), ("HTTP", "HTTP")])
 def test_log_gives_a_hint_of_who_speaks_something_else(start_server, tls_files, kind, hint):
     server = start_server(tls=tls_files)
     with server.connect(handshake=False) as client:
