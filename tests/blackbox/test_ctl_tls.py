@@ -356,14 +356,13 @@ def test_files_are_read_again_at_each_attempt(start_server, authority, mtls_file
         sock.bind(("127.0.0.1", 0))
         port = sock.getsockname()[1]
     stranger = Authority(tmp_path, "other")
-    live = TlsFiles(tmp_path, stranger, mutual=True)  # its folder is as good as any for three files
     ca, cert, key = tmp_path / "ca", tmp_path / "cert", tmp_path / "key"
 
     def write(trusted, credentials):
         for path, source in ((ca, trusted.certificate), (cert, credentials.certificate), (key, credentials.key)):
-            live.replace(path, source.read_bytes())
+            mtls_files.replace(path, source.read_bytes())
 
-    write(stranger, live.client)
+    write(stranger, stranger.issue_client("client"))
 
     class Target:
         address = ("127.0.0.1", port)

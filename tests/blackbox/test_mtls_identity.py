@@ -191,7 +191,7 @@ def literal(identity):
 @both_versions
 def test_identity_by_the_rule(start_server, authority, tmp_path, subject, names, identity, version):
     """Exactly it is what the rules and the log see, escaped in the log and whole."""
-    files = TlsFiles(tmp_path, authority, rules=[(literal(identity), ["mine"]), (identity + "?", ["longer"])])
+    files = TlsFiles(tmp_path, authority, rules=[(literal(identity), ["mine"]), (literal(identity) + "?", ["longer"])])
     server = start_server("-log-level", "debug", "-log-format", "json", "-threads", "2", tls=files)
     who = authority.issue_client(*subject, names=tuple(names))
     with server.connect(credentials=who, version=version) as client, server.connect(credentials=who) as other:
