@@ -43,4 +43,15 @@ std::optional<access_rules::permission> access_rules::find(std::string_view iden
                       .lock = locks_[rule].patterns()[pattern]};
 }
 
+std::string describe(const access_rules& rules) {
+    switch (rules.size()) {
+        case 0:
+            return "no rules, all claims are denied";
+        case 1:
+            return "1 rule";
+        default:
+            return std::to_string(rules.size()) + " rules";
+    }
+}
+
 }  // namespace monolock::config

@@ -48,4 +48,7 @@ private:
     std::vector<glob_index> locks_;  // of the rules, each at its identity's place
 };
 
+// "3 rules", for people.
+[[nodiscard]] std::string describe(const access_rules& rules);
+
 }  // namespace monolock::config

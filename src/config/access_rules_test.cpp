@@ -65,5 +65,12 @@ TEST(access_rules, are_equal_when_the_file_says_the_same) {
     EXPECT_NE(rules, access_rules{});
 }
 
+TEST(access_rules, are_described_for_people) {
+    const access_rule rule{.identity = "a", .locks = {"x"}};
+    EXPECT_EQ(describe(access_rules{}), "no rules, all claims are denied");
+    EXPECT_EQ(describe(access_rules{{rule}}), "1 rule");
+    EXPECT_EQ(describe(access_rules{{rule, rule}}), "2 rules");
+}
+
 }  // namespace
 }  // namespace monolock::config

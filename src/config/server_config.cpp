@@ -134,6 +134,13 @@ constexpr std::array rows{
         [](server_config& config, std::string_view text) {
             return assign(config.shutdown_delay, parse_time_limit(text, nanoseconds{0}));
         }},
+    row{{.name = "check",
+         .kind = option_kind::toggle,
+         .help = "read and check all files that are configured, then exit"},
+        [](server_config& config, std::string_view) -> verdict {
+            config.check_only = true;
+            return std::nullopt;
+        }},
     row{{.name = "version", .kind = option_kind::request, .help = "print the version"}},
     row{{.name = "h", .kind = option_kind::request, .help = "print this table"}},
     row{{.name = "help", .kind = option_kind::request}},

@@ -34,6 +34,8 @@ struct server_config {
     std::string tls_client_ca;
     std::string acl_file;
 
+    bool check_only = false;  // read the files, say what is wrong with them, serve nobody
+
     [[nodiscard]] bool tls() const noexcept { return !tls_cert.empty(); }
     [[nodiscard]] bool mutual_tls() const noexcept { return !tls_client_ca.empty(); }
 };

@@ -148,8 +148,18 @@ TEST(server_config, help_lists_each_flag_with_variable_and_default) {
         EXPECT_THAT(text, testing::ContainsRegex("-log-format +MONOLOCK_LOG_FORMAT +text"));
         EXPECT_THAT(text, testing::ContainsRegex("-threads +MONOLOCK_THREADS +cores"));
         EXPECT_THAT(text, testing::ContainsRegex("-shutdown-delay +MONOLOCK_SHUTDOWN_DELAY +0s"));
+        EXPECT_THAT(text, testing::HasSubstr("-check"));
         EXPECT_THAT(text, testing::HasSubstr("-version"));
     }
+}
+
+TEST(server_config, check_is_a_flag_beside_the_others) {
+    const auto out = parse({"-check", "-threads", "2"});
+    ASSERT_TRUE(std::holds_alternative<server_config>(out));
+    EXPECT_TRUE(std::get<server_config>(out).check_only);
+    EXPECT_EQ(std::get<server_config>(out).threads, 2U);
+    EXPECT_FALSE(std::get<server_config>(parse({})).check_only);
+    EXPECT_EQ(why_not({"-check=1"}), "-check takes no value");
 }
 
 TEST(server_config, version) {

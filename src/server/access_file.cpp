@@ -13,17 +13,6 @@ config::checked<config::access_rules> load_access_rules(const std::string& path)
     return config::parse_access_rules(path, posix::read_file(path, config::access_rules_bytes_max));
 }
 
-std::string describe(const config::access_rules& rules) {
-    switch (rules.size()) {
-        case 0:
-            return "no rules, all claims are denied";
-        case 1:
-            return "1 rule";
-        default:
-            return std::to_string(rules.size()) + " rules";
-    }
-}
-
 access_file::access_file(std::string path) : path_{std::move(path)} {
     auto rules = load_access_rules(path_);
     if (!rules) {

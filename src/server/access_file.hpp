@@ -12,9 +12,6 @@ namespace monolock::server {
 // Reads and checks the file of rules; or says everything that is wrong.
 [[nodiscard]] config::checked<config::access_rules> load_access_rules(const std::string& path);
 
-// "3 rules", for people.
-[[nodiscard]] std::string describe(const config::access_rules& rules);
-
 // The file of rules of a running server, and what it said when it was last valid. Used by the
 // control loop's thread alone.
 class access_file {

@@ -6,6 +6,7 @@
 
 #include "config/server_config.hpp"
 #include "posix/standard_descriptors.hpp"
+#include "server/check.hpp"
 #include "server/server.hpp"
 
 namespace {
@@ -15,7 +16,8 @@ using monolock::server::exit_status;
 // What to do with each outcome of reading the command line.
 struct act {
     exit_status operator()(const monolock::config::server_config& configuration) const {
-        return monolock::server::run(configuration);
+        return configuration.check_only ? check(configuration)
+                                        : monolock::server::run(configuration);
     }
     exit_status operator()(const monolock::config::help_text& help) const {
         return print(help.text);
@@ -26,6 +28,17 @@ struct act {
     exit_status operator()(const monolock::config::diagnostic& wrong) const {
         std::cerr << "monolock: " << wrong.text << '\n';
         return exit_status::usage;
+    }
+
+    static exit_status check(const monolock::config::server_config& configuration) {
+        const auto found = monolock::server::check(configuration);
+        if (found) {
+            return print(*found);
+        }
+        for (const monolock::config::diagnostic& wrong : found.error()) {
+            std::cerr << "monolock: " << wrong.text << '\n';
+        }
+        return exit_status::failed;
     }
 
     static exit_status print(const std::string& text) {

@@ -117,6 +117,34 @@ def test_diagnostic_stays_one_line_whatever_was_typed():
     assert "\x1b" not in run_to_end("-log-level", "\x1b[31m").stderr
 
 
+# --- -check
+
+
+def test_check_reads_files_and_opens_nothing(start_server):
+    server = start_server()
+    host, port = server.address
+    result = run_to_end("-check", "-listen", f"{host}:{port}")
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == "" and "TLS" in result.stdout and "access rules" in result.stdout
+
+
+def test_check_tells_each_mistake_in_a_line_of_its_own(tmp_path):
+    names = ("cert.pem", "key.pem", "ca.pem", "acl.json")
+    paths = [tmp_path / name for name in names]
+    for path in paths:
+        path.write_text('{"rules":[{"identity":1,"locks":[]}]}')
+    flags = zip(("-tls-cert", "-tls-key", "-tls-client-ca", "-acl-file"), map(str, paths))
+    words = [word for pair in flags for word in pair]
+    result = run_to_end("-check", *words)
+    assert result.returncode == 1 and result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert all(line.startswith("monolock: ") for line in lines), lines
+    for place in (*map(str, paths), "/rules/0/identity", "/rules/0/locks"):
+        assert any(place in line for line in lines), (place, lines)
+    # A start says the same in one line.
+    check_one_line(run_to_end(*words, "-listen", "127.0.0.1:0"), 1, str(paths[0]), str(paths[3]))
+
+
 # --- flag, environment, default
 
 

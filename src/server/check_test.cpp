@@ -1,0 +1,86 @@
+#include "server/check.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "support/pki.hpp"
+
+namespace monolock::server {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class check_test : public testing::Test {
+protected:
+    check_test() {
+        std::string pattern = (fs::temp_directory_path() / "monolock-XXXXXX").string();
+        folder_ = ::mkdtemp(pattern.data());
+        const test::credentials own = authority_.issue({.dns = {"localhost"}});
+        configuration_.tls_cert = write("server.pem", own.certificate);
+        configuration_.tls_key = write("server.key", own.key);
+        configuration_.tls_client_ca = write("ca.pem", authority_.certificate());
+        configuration_.acl_file =
+            write("acl.json", R"({"rules":[{"identity":"*","locks":["*"]}]})");
+    }
+    ~check_test() override { fs::remove_all(folder_); }
+
+    std::string write(const char* name, const std::string& content) const {
+        std::ofstream{folder_ / name, std::ios::binary | std::ios::trunc} << content;
+        return (folder_ / name).string();
+    }
+    [[nodiscard]] std::vector<std::string> wrongs() const {
+        const auto found = check(configuration_);
+        std::vector<std::string> lines;
+        for (const config::diagnostic& each : found ? config::diagnostics{} : found.error()) {
+            lines.push_back(each.text);
+        }
+        return lines;
+    }
+
+    fs::path folder_;
+    test::certificate_authority authority_;
+    config::server_config configuration_;
+};
+
+TEST_F(check_test, says_what_a_server_would_go_by) {
+    EXPECT_EQ(*check(configuration_),
+              "TLS: clients must show a certificate\n"
+              "access rules: 1 rule\n");
+    configuration_.acl_file.clear();
+    configuration_.tls_client_ca.clear();
+    EXPECT_EQ(*check(configuration_),
+              "TLS: clients show no certificate\n"
+              "access rules: none, every client may claim every lock\n");
+    EXPECT_EQ(*check(config::server_config{}),
+              "TLS: none, connections are plain\n"
+              "access rules: none, every client may claim every lock\n");
+}
+
+TEST_F(check_test, tells_everything_that_is_wrong_in_all_files) {
+    write("server.key", "no key");
+    write("ca.pem", "");
+    write("acl.json", R"({"rules":[{"identity":1,"lock":["x"]}]})");
+    const auto lines = wrongs();
+    EXPECT_THAT(lines, Contains(StartsWith(configuration_.tls_key + ": ")));
+    EXPECT_THAT(lines, Contains(StartsWith(configuration_.tls_client_ca + ": ")));
+    EXPECT_THAT(lines, Contains(AllOf(StartsWith(configuration_.acl_file + ": "),
+                                      HasSubstr("/rules/0/identity"))));
+    EXPECT_THAT(lines, Contains(HasSubstr("/rules/0/lock: unknown key")));
+}
+
+TEST_F(check_test, a_mistake_in_one_file_is_enough) {
+    write("acl.json", "{}");
+    EXPECT_EQ(wrongs().size(), 1U);
+}
+
+}  // namespace
+}  // namespace monolock::server
