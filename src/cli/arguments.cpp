@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/check_acl.hpp"
 #include "cli/exit_code.hpp"
 #include "config/address.hpp"
 #include "config/duration.hpp"
@@ -168,10 +169,12 @@ constexpr auto options = config::options_of(rows);
 
 constexpr std::string_view program_help =
     "usage: monolockctl run [OPTIONS] NAME [--] COMMAND [ARGUMENT...]\n"
-    "       monolockctl help run\n"
+    "       monolockctl check-acl FILE [--identity IDENTITY --lock NAME]\n"
+    "       monolockctl help run|check-acl\n"
     "       monolockctl --version\n"
     "\n"
-    "run  acquire the lock NAME, run COMMAND while it is held, release it\n";
+    "run        acquire the lock NAME, run COMMAND while it is held, release it\n"
+    "check-acl  check a file of access rules, and say whether they permit a claim\n";
 
 help run_help() {
     return {
@@ -303,7 +306,11 @@ arguments parse_help(std::span<const char* const> topics) {
     if (topics.size() == 1 && topics.front() == std::string_view{"run"}) {
         return run_help();
     }
-    return diagnostic{"no help on " + quoted(topics.front()) + "; there is: help run"};
+    if (topics.size() == 1 && topics.front() == std::string_view{"check-acl"}) {
+        return check_acl_help();
+    }
+    return diagnostic{"no help on " + quoted(topics.front()) +
+                      "; there are: help run, help check-acl"};
 }
 
 }  // namespace
@@ -326,13 +333,16 @@ arguments parse_arguments(std::span<const char* const> words,
     if (verb == "run") {
         return parse_run(rest, variables);
     }
+    if (verb == "check-acl") {
+        return parse_check_acl(rest);
+    }
     if (verb == "help" || verb == "-h" || verb == "-help" || verb == "--help") {
         return parse_help(rest);
     }
     if (verb == "-version" || verb == "--version") {
         return help{"monolockctl " MONOLOCK_VERSION "\n"};
     }
-    return diagnostic{"unknown command " + quoted(verb) + "; there are: run, help"};
+    return diagnostic{"unknown command " + quoted(verb) + "; there are: run, check-acl, help"};
 }
 
 }  // namespace monolock::cli

@@ -31,6 +31,17 @@ struct run_options {
     std::vector<std::string> command;
 };
 
+// What `monolockctl check-acl` was told.
+struct check_acl_options {
+    std::string file;
+    // Whether this identity may claim this lock; absent if only the file is to be checked.
+    struct question {
+        std::string identity;  // one that a client can have
+        std::string lock;      // a lock name
+    };
+    std::optional<question> asked;
+};
+
 // The time between TERM and KILL if nobody chose one: 0.15 of the lease, at most 5 s.
 [[nodiscard]] nanoseconds default_grace(std::chrono::milliseconds lease) noexcept;
 // 0.3 of the lease. A grace must stay below: TERM goes out a grace before the last confirmed
@@ -43,7 +54,7 @@ struct help {
 };
 
 // A diagnostic is one line for standard error, to be followed by exit 2.
-using arguments = std::variant<run_options, help, config::diagnostic>;
+using arguments = std::variant<run_options, check_acl_options, help, config::diagnostic>;
 
 // The words after the program's name, and the environment.
 [[nodiscard]] arguments parse_arguments(std::span<const char* const> words,

@@ -7,6 +7,7 @@ namespace monolock::cli {
 // The failures of monolockctl itself; everything else is the command's own status. Numbers are
 // permanent, and as sysexits.h has them where it has one that fits. None is 0.
 enum class exit_code : int {
+    invalid_file = 1,  // check-acl: not a valid list of access rules
     usage = 2,
     unreachable = 69,     // not reached, or dropped before the lock was granted
     refused = 70,         // refused for good, or no monolock server, or none to trust

@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <exception>
 #include <span>
+#include <string_view>
 #include <variant>
 
 #include "cli/arguments.hpp"
+#include "cli/check_acl.hpp"
 #include "cli/console.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/wrapper.hpp"
@@ -28,8 +30,12 @@ int main_of(std::span<const char* const> words) {
         return 0;
     }
     if (const auto* const wrong = std::get_if<config::diagnostic>(&parsed)) {
-        complain(wrong->text + " (monolockctl help run)");
+        const bool about_acl = !words.empty() && words.front() == std::string_view{"check-acl"};
+        complain(wrong->text + " (monolockctl help " + (about_acl ? "check-acl)" : "run)"));
         return to_int(exit_code::usage);
+    }
+    if (const auto* const check = std::get_if<check_acl_options>(&parsed)) {
+        return run_check_acl(*check);
     }
     return run_wrapper(std::get<run_options>(parsed), environ);
 }
