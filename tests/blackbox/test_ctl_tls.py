@@ -1,85 +1,18 @@
-"""monolockctl over TLS: names and trust (T6), refused certificates (T7), codes (C6), and the job's safety."""
+"""monolockctl over TLS: how it is told to, what codes and losses mean (C6), and the job's safety (L3)."""
 
-import contextlib
 import os
 import signal
 import socket
-import ssl
-import threading
 import time
 
 import pytest
 
-from ctl import Run, ScriptedServer, address_text, ctl, processes_of, run_words
-from support.pki import DAY, HOUR, Authority, address, dns, uri
-from support.tls import TLS_1_2, TLS_1_3, server_context
+from ctl import Run, ScriptedServer, address_text, ctl, processes_of
+from ctl_tls import check_failed, check_ran, echo, tls_words
+from support.pki import Authority
+from support.tls import server_context
 from support.tls_files import TlsFiles
 from support.waiting import scaled, tried_again, wait_until
-
-both_versions = pytest.mark.parametrize("version", [TLS_1_2, TLS_1_3], ids=["1.2", "1.3"])
-
-
-def tls_words(authority=None, credentials=None, name=None):
-    words = []
-    if authority is not None:
-        words += ["--tls-ca", str(authority.certificate)]
-    if credentials is not None:
-        words += ["--tls-cert", str(credentials.certificate), "--tls-key", str(credentials.key)]
-    if name is not None:
-        words += ["--tls-name", name]
-    return words
-
-
-def echo(server, *options, **more):
-    """`run … echo ran` with --retry, so that what is tried again shows; at most once is what is tested."""
-    return ctl(*run_words(server, "n", "echo", "ran", options=[*options, "--retry"]), **more)
-
-
-def check_ran(done):
-    assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "")
-
-
-def check_failed(done, status, *texts):
-    """Nothing ran, one line says why."""
-    assert (done.returncode, done.stdout) == (status, ""), done
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    for text in texts:
-        assert text in done.stderr, f"no {text!r} in {done.stderr!r}"
-
-
-class Relay:
-    """Passes bytes on to a server, and counts the connections."""
-
-    def __init__(self, target):
-        self.target = target
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = self.listener.getsockname()
-        self.connections = 0
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                near, _ = self.listener.accept()
-                self.connections += 1
-                far = socket.create_connection(self.target)
-                for source, sink in ((near, far), (far, near)):
-                    threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
-
-    @staticmethod
-    def _pass_on(source, sink):
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                sink.sendall(data)
-        with contextlib.suppress(OSError):
-            sink.shutdown(socket.SHUT_WR)
 
 
 # --- the usual way
@@ -104,8 +37,9 @@ def test_variables(start_server, authority, mtls_files):
         "MONOLOCK_TLS_KEY": str(client.key),
     }
     check_ran(ctl("run", "n", "echo", "ran", env=env))
-    check_failed(ctl("run", "n", "echo", "ran", env=env | {"MONOLOCK_TLS_NAME": "other.example"}), 70)
-    check_ran(ctl("run", "--tls-name", "localhost", "n", "echo", "ran", env=env | {"MONOLOCK_TLS_NAME": "other.example"}))
+    other_name = env | {"MONOLOCK_TLS_NAME": "other.example"}
+    check_failed(ctl("run", "n", "echo", "ran", env=other_name), 70)
+    check_ran(ctl("run", "--tls-name", "localhost", "n", "echo", "ran", env=other_name))
     check_ran(ctl("run", "n", "echo", "ran", env=env | {"MONOLOCK_TLS_NAME": ""}))
 
 
@@ -135,145 +69,6 @@ def test_heartbeats_and_the_queue_over_tls(start_server, authority, tls_files):
         time.sleep(1)
         owner.close()
         assert run.end() == (0, "ran\n", "")
-
-
-# --- T6: the name of the server
-
-
-NAMES = {
-    "DNS name": ("lock.example", [dns("lock.example")], True),
-    "one of several": ("lock.example", [dns("a.example"), uri("x:y"), dns("lock.example")], True),
-    "case does not matter": ("LOCK.example", [dns("lock.EXAMPLE")], True),
-    "another name": ("lock.example", [dns("clock.example")], False),
-    "a longer name": ("lock.example", [dns("lock.example.evil.test")], False),
-    "a name with NUL": ("lock.example", [dns("lock.example\0.evil.test")], False),
-    "wildcard one level": ("a.lock.example", [dns("*.lock.example")], True),
-    "wildcard two levels": ("b.a.lock.example", [dns("*.lock.example")], False),
-    "wildcard no level": ("lock.example", [dns("*.lock.example")], False),
-    "wildcard within a label": ("abc.lock.example", [dns("a*.lock.example")], False),
-    "wildcard not leftmost": ("a.lock.example", [dns("a.*.example")], False),
-    "wildcard alone": ("localhost", [dns("*")], False),
-    "IPv4 address": ("127.0.0.1", [address("127.0.0.1")], True),
-    "another IPv4 address": ("127.0.0.1", [address("127.0.0.2")], False),
-    "IPv6 address": ("::1", [address("::1")], True),
-    "IPv6 address spelt otherwise": ("0:0::0:1", [address("::1")], True),
-    "another IPv6 address": ("::1", [address("::2")], False),
-    "IPv4 address as DNS name": ("127.0.0.1", [dns("127.0.0.1")], False),
-    "IPv6 address as DNS name": ("::1", [dns("::1")], False),
-    "DNS name as URI": ("lock.example", [uri("lock.example")], False),
-}
-
-
-@pytest.mark.parametrize("name, names, good", NAMES.values(), ids=NAMES.keys())
-def test_the_servers_name_is_checked(authority, name, names, good):
-    # The Common Name is always the one asked for: it must never help.
-    credentials = authority.issue(name, names=tuple(names), usages=("server",))
-    with ScriptedServer(context=server_context(credentials)) as server:
-        done = echo(server, *tls_words(authority, name=name))
-        if good:
-            check_ran(done)
-        else:
-            check_failed(done, 70, "certificate")
-            assert not server.claims or server.claims[0].name is None, "it claimed all the same"
-            assert len(server.claims) + len(server.failures) == 1, "it tried again"
-
-
-@pytest.mark.parametrize("host, listen", [("127.0.0.1", "127.0.0.1:0"), ("localhost", "127.0.0.1:0"), ("[::1]", "[::1]:0")])
-@pytest.mark.parametrize("names", [[dns("localhost")], [address("127.0.0.1")], [address("::1")]], ids=["DNS", "IPv4", "IPv6"])
-def test_the_name_is_that_of_the_address(start_server, authority, tls_files, host, listen, names):
-    tls_files.serve(authority.issue("localhost", names=tuple(names), usages=("server",)))
-    server = start_server(listen=listen, tls=tls_files)
-    done = ctl("run", "--server", f"{host}:{server.port}", *tls_words(authority), "n", "echo", "ran")
-    if {"127.0.0.1": address("127.0.0.1"), "localhost": dns("localhost"), "[::1]": address("::1")}[host] in names:
-        check_ran(done)
-    else:
-        check_failed(done, 70)
-
-
-def test_nothing_turns_the_check_off(start_server, authority, tls_files):
-    tls_files.serve(authority.issue_server(names=(dns("other.example"),)))
-    server = start_server(tls=tls_files)
-    check_failed(echo(server, *tls_words(authority)), 70)
-    for name in ("", "*", "*.example", "a b", "-"):
-        done = echo(server, *tls_words(authority, name=name))
-        assert done.returncode in (2, 70) and done.stdout == "", done
-
-
-UNTRUSTED_SERVERS = {
-    "another authority": lambda a, tmp: Authority(tmp, "other").issue_server(),
-    "signed by itself": lambda a, tmp: Authority(tmp, "self").credentials(),
-    "expired": lambda a, tmp: a.issue_server(starts=-2 * DAY, ends=-HOUR),
-    "not valid yet": lambda a, tmp: a.issue_server(starts=HOUR, ends=DAY),
-    "for clients only": lambda a, tmp: a.issue_server(usages=("client",)),
-    "an expired intermediate": lambda a, tmp: a.authority_below("middle", starts=-2 * DAY, ends=-1).issue_server(),
-}
-
-
-@both_versions
-@pytest.mark.parametrize("make", UNTRUSTED_SERVERS.values(), ids=UNTRUSTED_SERVERS.keys())
-def test_a_server_that_is_not_trusted(authority, tmp_path, make, version):
-    """One connection, no claim, an error of its own."""
-    with ScriptedServer(context=server_context(make(authority, tmp_path), version=version)) as server:
-        check_failed(echo(server, *tls_words(authority)), 70, "certificate")
-        assert not any(claim.name for claim in server.claims)
-        assert len(server.claims) + len(server.failures) == 1
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_old_tls_is_not_spoken(authority):
-    context = server_context(authority.issue_server())
-    context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
-    context.set_ciphers("ALL:@SECLEVEL=0")
-    with ScriptedServer(context=context) as server:
-        check_failed(echo(server, *tls_words(authority)), 70)
-        assert len(server.failures) == 1
-
-
-def test_plain_and_tls_do_not_meet(start_server, authority, tls_files):
-    check_failed(echo(start_server(), *tls_words(authority)), 70)
-    done = ctl(*run_words(start_server(tls=tls_files), "n", "echo", "ran"), within=10)
-    assert done.returncode in (69, 70) and done.stdout == "" and len(done.stderr.splitlines()) == 1
-
-
-# --- T7: the client's certificate is refused
-
-REFUSED_CLIENTS = {
-    "none": lambda a, tmp: None,
-    "another authority": lambda a, tmp: Authority(tmp, "other").issue_client("client"),
-    "expired": lambda a, tmp: a.issue_client("client", starts=-2 * DAY, ends=-HOUR),
-    "for servers only": lambda a, tmp: a.issue_client("client", usages=("server",)),
-    "no identity": lambda a, tmp: a.issue_client(),
-    "two names": lambda a, tmp: a.issue_client("one", "two"),
-}
-
-
-@pytest.mark.parametrize("make", REFUSED_CLIENTS.values(), ids=REFUSED_CLIENTS.keys())
-def test_a_refused_client_certificate(start_server, authority, mtls_files, tmp_path, make):
-    """TLS 1.3 says so after the client's handshake: permanent all the same, and the line names both the
-    certificate and the alert."""
-    server = start_server(tls=mtls_files)
-    credentials = make(authority, tmp_path)
-    with Relay(server.address) as relay:
-        for _ in range(scaled(5)):
-            before = relay.connections
-            done = echo(relay, *tls_words(authority, credentials))
-            check_failed(done, 77, "certificate", *([str(credentials.certificate)] if credentials else []))
-            assert relay.connections == before + 1
-
-
-def test_a_refused_client_certificate_over_tls_1_2(authority):
-    context = server_context(authority.issue_server(), authority, version=TLS_1_2)
-    with ScriptedServer(context=context) as server:
-        check_failed(echo(server, *tls_words(authority)), 77, "certificate")
-        assert len(server.failures) == 1 and not server.claims
-
-
-def test_a_certificate_that_is_wrong_while_queued_elsewhere_harms_nobody(start_server, authority, mtls_files):
-    server = start_server(tls=mtls_files)
-    with server.owner("n") as owner, server.waiter("n") as waiter:
-        check_failed(echo(server, *tls_words(authority)), 77)
-        owner.heartbeat().expect_acquired()
-        waiter.heartbeat().expect_waiting()
 
 
 # --- C6: what a code means does not depend on the transport
@@ -387,8 +182,9 @@ def mute():
 
 @tried_again
 def test_a_wait_counts_the_handshake_too(mute, authority):
+    words = ["run", "--server", address_text(mute.getsockname()), *tls_words(authority)]
     began = time.monotonic()
-    done = ctl("run", "--server", address_text(mute.getsockname()), *tls_words(authority), "--wait", "400ms", "n", "true")
+    done = ctl(*words, "--wait", "400ms", "n", "true")
     assert done.returncode == 75
     assert 0.4 <= time.monotonic() - began < 0.6
 
