@@ -18,7 +18,8 @@ namespace monolock {
 
 // How the server is authenticated, and this client to it. Files are PEM, and are read anew at each
 // attempt, so that a rotated certificate is used by the next one: write files next to the old ones
-// and rename them. What is wrong with a file is reported by the attempt (errc::tls_files).
+// and rename them. What is wrong with a file is reported by the attempt (errc::tls_files), if it
+// still is 50 ms later: a certificate and its key are not replaced at one moment.
 struct tls_options {
     // Certificates of the authorities to trust, or the server's own. Empty: the system's store, as
     // OpenSSL finds it.

@@ -93,6 +93,19 @@ bool pause(std::chrono::nanoseconds delay, const std::stop_token& stop) {
     return !stop.stop_requested();
 }
 
+// How far apart a rotation may replace a certificate and its key.
+constexpr std::chrono::milliseconds rotation_gap{50};
+
+// What does not fit together is read once more: it may have been replaced in between.
+std::variant<tls::context, tls::file_errors> load_files(const tls::client_files& files,
+                                                        const std::stop_token& stop) {
+    auto loaded = tls::load_client_context(files);
+    if (std::holds_alternative<tls::file_errors>(loaded) && pause(rotation_gap, stop)) {
+        loaded = tls::load_client_context(files);
+    }
+    return loaded;
+}
+
 // The loss that with_lock last joined to an exception of the work, per thread (loss_joined_to).
 struct joined_errors {
     std::exception_ptr work;
@@ -227,9 +240,9 @@ outcome client::impl::make_attempt(detail::claim_request request, const std::sto
     }
     tls::context secured_by;
     if (to_->secured) {
-        auto loaded = tls::load_client_context(to_->secured->files);
+        auto loaded = load_files(to_->secured->files, stop);
         if (const auto* const wrong = std::get_if<tls::file_errors>(&loaded)) {
-            return refusal_of_files(*wrong);
+            return stop.stop_requested() ? refusal(errc::stopped) : refusal_of_files(*wrong);
         }
         secured_by = std::get<tls::context>(std::move(loaded));
     }

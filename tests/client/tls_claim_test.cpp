@@ -347,8 +347,7 @@ TEST_P(tls_claim, comes_and_goes_without_a_trace) {
     EXPECT_EQ(resources(), before);
 }
 
-// A herd shakes hands; the claim that is held meanwhile beats on, though its lease is shorter than
-// all those handshakes together.
+// A herd shakes hands, and the claim that is held meanwhile beats on.
 TEST_P(tls_claim, is_not_disturbed_by_the_handshakes_of_others) {
     constexpr int herd = 100;
     honest_server honest{0ms, side};

@@ -143,6 +143,21 @@ TEST_P(tls_refusal, files_that_are_wrong_send_nothing) {
     EXPECT_FALSE(server.accept_within(20ms));
 }
 
+// A rotation replaces two files, one after the other.
+TEST_P(tls_refusal, files_that_are_being_replaced_are_read_once_more) {
+    const auto own = authority.issue({});
+    const tls_options how = showing(own);
+    folder.write("client.key", authority.issue({}).key);
+    client subject = make(how);
+    auto call = in_background([&] { return subject.acquire("n", 10s).token(); });
+    std::this_thread::sleep_for(15ms);
+    folder.write("client.key", own.key);
+    peer connection = accept();
+    connection.expect_acquire("n", 10s);
+    connection.send(acquired_frame(7));
+    EXPECT_EQ(call.get(), 7U);
+}
+
 // ---- peers that speak something else ----
 
 TEST_P(tls_refusal, a_peer_without_tls) {
