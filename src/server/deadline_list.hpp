@@ -44,6 +44,8 @@ public:
     }
 
 private:
+    static constexpr int batch_max = 64;
+
     void arm() {
         armed_ = true;
         timer_.expires_at(entries_.front().deadline);
@@ -54,9 +56,14 @@ private:
         });
     }
 
+    // A few at a time: a crowd that came together goes together, and others want their turns in
+    // between. For the rest the timer is armed anew and has passed already.
     void turn() {
         const core::time_point now = std::chrono::steady_clock::now();
-        while (!entries_.empty() && entries_.front().deadline <= now) {
+        for (int done = 0; done < batch_max && !entries_.empty(); ++done) {
+            if (entries_.front().deadline > now) {
+                break;
+            }
             passed_(front());
         }
         armed_ = false;

@@ -18,7 +18,7 @@
 #include "server/listener.hpp"
 #include "server/reload.hpp"
 #include "server/shard.hpp"
-#include "tls/server_context.hpp"
+#include "server/tls_files.hpp"
 
 namespace monolock::server {
 
@@ -42,23 +42,14 @@ core::name_hasher make_hasher() {
     return core::name_hasher{secret};
 }
 
-// Null if none is configured. Throws std::runtime_error that names every mistake in the files.
-tls::context load_tls(const config::server_config& configuration) {
+// Nothing if connections are plain.
+std::optional<tls_files> open_tls_files(const config::server_config& configuration) {
     if (!configuration.tls()) {
-        return {};
+        return std::nullopt;
     }
-    auto loaded = tls::load_server_context({.certificate = configuration.tls_cert,
-                                            .key = configuration.tls_key,
-                                            .client_ca = configuration.tls_client_ca},
-                                           std::chrono::system_clock::now());
-    if (const auto* const errors = std::get_if<tls::file_errors>(&loaded)) {
-        std::string all;
-        for (const std::string& each : *errors) {
-            all += (all.empty() ? "" : "; ") + each;
-        }
-        throw std::runtime_error{all};
-    }
-    return std::get<tls::context>(std::move(loaded));
+    return tls_files{{.certificate = configuration.tls_cert,
+                      .key = configuration.tls_key,
+                      .client_ca = configuration.tls_client_ca}};
 }
 
 // The control loop's side of the server: it starts the shards, hears the signals, and walks the
@@ -93,6 +84,7 @@ private:
     boost::asio::signal_set signals_{loop_, SIGTERM, SIGINT, SIGHUP};
     loop_timer timer_{loop_};
     reload reload_{loop_, log_};
+    std::optional<tls_files> tls_;
     std::optional<access_file> access_;
     listener listener_;
     shard_surroundings around_;
@@ -103,6 +95,7 @@ private:
 server::server(const config::server_config& configuration)
     : configuration_{configuration},
       log_{configuration.log_level, configuration.log_format},
+      tls_{open_tls_files(configuration)},
       access_{open_access_file(configuration)},
       listener_{configuration.listen},
       around_{.tokens = {},
@@ -114,7 +107,7 @@ server::server(const config::server_config& configuration)
               .last_session_id = 0,
               .hasher = make_hasher(),
               .io_timeout = configuration.io_timeout,
-              .tls = load_tls(configuration),
+              .tls_at_start = tls_ ? tls_->setting() : tls_setting{},
               .log = &log_,
               .shards = {}} {
     const std::uint64_t descriptors = raise_descriptor_limit();
@@ -149,6 +142,15 @@ void server::open_shards() {
 }
 
 void server::add_reloads() {
+    if (tls_) {
+        reload_.add("tls", [this] {
+            return tls_->read_again([this](const tls_setting& newest) {
+                for (const auto& each : around_.shards) {
+                    each->adopt_tls(newest);
+                }
+            });
+        });
+    }
     if (access_) {
         reload_.add("acl", [this] {
             return access_->read_again([this](const access_policy& newer) {

@@ -24,7 +24,7 @@ shard::shard(shard_surroundings& surroundings, std::size_t number)
       number_{number},
       engine_{surroundings.tokens, *this, *this, {.io_timeout = surroundings.io_timeout}},
       access_{surroundings.access_at_start},
-      tls_{.context = surroundings.tls},
+      tls_{surroundings.tls_at_start},
       tls_handshakes_{loop_, surroundings.io_timeout,
                       [](tls_handshake& late) {
                           const boost::intrusive_ptr<tls_handshake> alive{&late};
@@ -97,7 +97,6 @@ void shard::on_connection(loose_connection connection, const peer_address& peer)
 // Nobody can be told anything before TLS is established. So while the server shuts down, who has
 // begun goes on, to be refused by an ERROR, and who has said nothing is closed.
 void shard::begin_tls(connection_socket&& socket, const peer_address& peer) {
-    socket.secure(tls_);
     const boost::intrusive_ptr<tls_handshake> made{
         new tls_handshake{std::move(socket), peer, steps_, *this}};
     if (stage_ != stage::serving && !made->has_begun()) {
@@ -392,9 +391,11 @@ void shard::on_fact(const core::fact& what) {
         return;
     }
     if (const auto* const grant = std::get_if<core::granted>(&what)) {
-        const std::string from = static_cast<const socket_session&>(*grant->who).peer().to_string();
+        const auto& who = static_cast<const socket_session&>(*grant->who);
+        const std::string from = who.peer().to_string();
         around_->log->write(telemetry::log_level::debug, "granted",
                             {{.key = "lock", .value = grant->who->lock_name()},
+                             {.key = "identity", .value = who.identity()},
                              {.key = "remote_addr", .value = from},
                              {.key = "token", .value = grant->token.value}});
     } else if (const auto* const end = std::get_if<core::ended>(&what)) {
@@ -427,10 +428,12 @@ void shard::log_denied(const claim_arrival& claim) {
 }
 
 void shard::log_ended(const core::ended& what) {
-    const std::string from = static_cast<const socket_session&>(*what.who).peer().to_string();
+    const auto& who = static_cast<const socket_session&>(*what.who);
+    const std::string from = who.peer().to_string();
     around_->log->write(telemetry::log_level::debug,
                         what.was == core::session_state::owning ? "released" : "left the queue",
-                        {{.key = "lock", .value = what.who->lock_name()},
+                        {{.key = "lock", .value = who.lock_name()},
+                         {.key = "identity", .value = who.identity()},
                          {.key = "remote_addr", .value = from},
                          {.key = "reason", .value = core::to_string(what.why)}});
 }
@@ -440,9 +443,12 @@ void shard::on_error_due(const core::connected_session& who, protocol::error_cod
     if (!around_->log->writes(telemetry::log_level::debug)) {
         return;
     }
-    const std::string from = static_cast<const socket_session&>(who).peer().to_string();
+    const auto& to = static_cast<const socket_session&>(who);
+    const std::string from = to.peer().to_string();
     around_->log->write(telemetry::log_level::debug, "error sent",
-                        {{.key = "remote_addr", .value = from},
+                        {{.key = "lock", .value = to.lock_name()},
+                         {.key = "identity", .value = to.identity()},
+                         {.key = "remote_addr", .value = from},
                          {.key = "code", .value = std::uint64_t{static_cast<std::uint8_t>(code)}},
                          {.key = "reason", .value = reason}});
 }

@@ -38,7 +38,7 @@ struct shard_surroundings {
     std::atomic<std::uint64_t> last_session_id{0};
     core::name_hasher hasher;
     core::nanoseconds io_timeout;
-    tls::context tls;  // at the start; null: plain
+    tls_setting tls_at_start;  // without context: connections are plain
     logger* log;
     std::vector<std::unique_ptr<shard>> shards;  // complete before the first one runs
 };
@@ -70,8 +70,8 @@ public:
     // A claim for a name of this shard, from another.
     void hand_over(claim_arrival claim);
 
-    // Connections accepted from now on use these files. What was accepted before is asked about
-    // again when it claims.
+    // Handshakes that begin from now on use these files. Who began before is asked about again when
+    // it claims.
     void adopt_tls(tls_setting newest);
     // Of a newer generation than any before. In one turn, the rules are in force here and whoever
     // waits without their permission is sent away with ERROR 0x18. Owners stay.
@@ -99,6 +99,7 @@ private:
     void on_failed(connection_socket&& socket, const peer_address& peer,
                    const std::string& why) override;
     void on_foreign(const peer_address& peer, foreign_protocol what) override;
+    [[nodiscard]] const tls_setting& tls_in_force() const noexcept override { return tls_; }
     // handshake_owner
     void on_claim(connection_socket&& socket, claim_arrival&& claim) override;
     void on_refused(connection_socket&& socket, const peer_address& peer,

@@ -1,8 +1,6 @@
 #include "server/shard.hpp"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -19,11 +17,12 @@
 
 #include "posix/descriptor.hpp"
 #include "protocol/frames.hpp"
+#include "support/shard_stage.hpp"
 
 namespace monolock::server {
 namespace {
 
-using namespace std::chrono_literals;
+using stage = test::shard_stage;
 
 constexpr std::chrono::milliseconds patience{10'000};
 
@@ -31,91 +30,6 @@ access_policy policy(std::uint64_t generation, std::vector<config::access_rule> 
     return {.rules = std::make_shared<const config::access_rules>(std::move(rules)),
             .generation = generation};
 }
-
-// Shards as the server would set them up; the first one listens on a free port of the loopback.
-class stage {
-public:
-    explicit stage(access_policy access = {}, std::size_t shards = 1)
-        : around_{.tokens = {},
-                  .accepting = {},
-                  .hints = {},
-                  .tls_handshake_errors = 0,
-                  .access_at_start = std::move(access),
-                  .acl_denials = 0,
-                  .last_session_id = 0,
-                  .hasher = core::name_hasher{{}},
-                  .io_timeout = 5s,
-                  .tls = {},
-                  .log = &log_,
-                  .shards = {}} {
-        posix::descriptor listening{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)};
-        socklen_t size = sizeof address_;
-        address_.sin_family = AF_INET;
-        address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        EXPECT_EQ(::bind(listening.get(), address(), size), 0);
-        EXPECT_EQ(::listen(listening.get(), 8), 0);
-        EXPECT_EQ(::getsockname(listening.get(), address(), &size), 0);
-        for (std::size_t number = 0; number < shards; ++number) {
-            around_.shards.push_back(std::make_unique<shard>(around_, number));
-        }
-        at(0).add_listening(std::move(listening));
-        around_.accepting.budget.open(1024);
-        at(0).start();
-    }
-    stage(const stage&) = delete;
-    stage& operator=(const stage&) = delete;
-    ~stage() {
-        for (const auto& each : around_.shards) {
-            each->stop_and_join();
-        }
-    }
-
-    // All but the first are to be started by the test: until then they do nothing, and what was
-    // posted to them waits.
-    [[nodiscard]] shard& at(std::size_t number) { return *around_.shards.at(number); }
-    [[nodiscard]] std::uint64_t denials() const { return around_.acl_denials.load(); }
-
-    [[nodiscard]] posix::descriptor connect() {
-        posix::descriptor connection{::socket(AF_INET, SOCK_STREAM, 0)};
-        EXPECT_EQ(::connect(connection.get(), address(), sizeof address_), 0);
-        return connection;
-    }
-
-    // A claim that another shard admitted under the rules of that generation is handed to the first
-    // one. Returns the client's end.
-    [[nodiscard]] posix::descriptor hand_over(std::string identity, std::string name,
-                                              std::uint64_t generation) {
-        std::array<int, 2> ends{};
-        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
-        const core::name_hash hash = around_.hasher(name);
-        at(0).hand_over({.connection = {.descriptor = posix::descriptor{ends[0]},
-                                        .slot = around_.accepting.budget.take()},
-                         .peer = {},
-                         .identity = std::move(identity),
-                         .request = {.lease_ms = 60'000, .name = std::move(name)},
-                         .hash = hash,
-                         .received_at = std::chrono::steady_clock::now(),
-                         .rest = {},
-                         .access_generation = generation});
-        return posix::descriptor{ends[1]};
-    }
-
-    // A name whose home is that shard.
-    [[nodiscard]] std::string name_at(std::size_t number) const {
-        std::string name = "n";
-        while (core::shard_of(around_.hasher(name), around_.shards.size()) != number) {
-            name += 'n';
-        }
-        return name;
-    }
-
-private:
-    [[nodiscard]] sockaddr* address() { return reinterpret_cast<sockaddr*>(&address_); }
-
-    logger log_{telemetry::log_level::error, telemetry::log_format::text};
-    shard_surroundings around_;
-    sockaddr_in address_{};
-};
 
 // What a client sees next: "WAITING", "ACQUIRED", "ERROR 0x18", "end".
 std::string next(const posix::descriptor& connection) {
@@ -164,7 +78,7 @@ constexpr std::string_view denied = "ERROR 24";  // 0x18
 
 // The server ends like this when a thread could not be started, and when a shard is slow to drain.
 TEST(shard, stopped_where_it_stands_it_still_ends_its_sessions) {
-    auto running = std::make_unique<stage>();
+    auto running = std::make_unique<stage>(stage::settings{});
     const posix::descriptor owner = claim(*running, "n");
     EXPECT_EQ(next(owner), "ACQUIRED");
     const posix::descriptor waiter = claim(*running, "n");
@@ -176,7 +90,7 @@ TEST(shard, stopped_where_it_stands_it_still_ends_its_sessions) {
 
 // Without TLS the identity is empty; a star matches it as it matches any.
 TEST(shard, a_claim_that_no_rule_permits_is_denied) {
-    stage running{policy(1, {{.identity = "*", .locks = {"db/*"}}})};
+    stage running{{.access = policy(1, {{.identity = "*", .locks = {"db/*"}}})}};
     const posix::descriptor allowed = claim(running, "db/1");
     EXPECT_EQ(next(allowed), "ACQUIRED");
     EXPECT_EQ(running.denials(), 0U);
@@ -187,7 +101,7 @@ TEST(shard, a_claim_that_no_rule_permits_is_denied) {
 }
 
 TEST(shard, new_rules_send_waiters_away_and_let_owners_be) {
-    stage running{policy(1, {{.identity = "*", .locks = {"*"}}})};
+    stage running{{.access = policy(1, {{.identity = "*", .locks = {"*"}}})}};
     const posix::descriptor owner = running.hand_over("a", "n", 1);
     EXPECT_EQ(next(owner), "ACQUIRED");
     const posix::descriptor revoked = running.hand_over("b", "n", 1);
@@ -208,7 +122,7 @@ TEST(shard, new_rules_send_waiters_away_and_let_owners_be) {
 }
 
 TEST(shard, rules_can_be_the_first_there_are_and_can_deny_all) {
-    stage running;
+    stage running{{}};
     const posix::descriptor owner = claim(running, "n");
     EXPECT_EQ(next(owner), "ACQUIRED");
     running.at(0).adopt_rules(policy(1, {}));
@@ -217,7 +131,7 @@ TEST(shard, rules_can_be_the_first_there_are_and_can_deny_all) {
 }
 
 TEST(shard, a_claim_on_its_way_is_held_to_newer_rules) {
-    stage running{policy(1, {{.identity = "*", .locks = {"*"}}})};
+    stage running{{.access = policy(1, {{.identity = "*", .locks = {"*"}}})}};
     running.at(0).adopt_rules(policy(2, {{.identity = "a", .locks = {"n"}}}));
     const posix::descriptor allowed = running.hand_over("a", "n", 1);
     EXPECT_EQ(next(allowed), "ACQUIRED");
@@ -231,7 +145,7 @@ TEST(shard, a_claim_on_its_way_is_held_to_newer_rules) {
 // The same with both shards at work: the first admits under the old rules, and the second, which
 // has the new ones before it looks at any claim, refuses.
 TEST(shard, a_claim_between_two_shards_meets_newer_rules_at_its_home) {
-    stage running{policy(1, {{.identity = "*", .locks = {"*"}}}), 2};
+    stage running{{.access = policy(1, {{.identity = "*", .locks = {"*"}}}), .shards = 2}};
     running.at(1).adopt_rules(policy(2, {}));
     const posix::descriptor here = claim(running, running.name_at(0));
     EXPECT_EQ(next(here), "ACQUIRED") << "the first shard has not heard of the new rules";
@@ -243,7 +157,7 @@ TEST(shard, a_claim_between_two_shards_meets_newer_rules_at_its_home) {
 
 // The other way round: a home that is behind has nothing to say about what newer rules permitted.
 TEST(shard, a_claim_that_newer_rules_permitted_is_not_judged_by_older_ones) {
-    stage running{policy(1, {}), 2};
+    stage running{{.access = policy(1, {}), .shards = 2}};
     running.at(0).adopt_rules(policy(2, {{.identity = "*", .locks = {"*"}}}));
     const posix::descriptor there = claim(running, running.name_at(1));
     running.at(1).start();

@@ -31,7 +31,7 @@ void handshake_steps::turn() {
 
 bool tls_handshake::has_begun() noexcept {
     std::array<std::byte, 1> first{};
-    return stepped_ || socket_.peek(first) > 0;
+    return socket_.stream() != nullptr || socket_.peek(first) > 0;
 }
 
 void tls_handshake::await_readable() {
@@ -53,8 +53,9 @@ void tls_handshake::await_writable() {
 }
 
 void tls_handshake::step() {
-    if (!std::exchange(stepped_, true)) {
+    if (socket_.stream() == nullptr) {
         look_at_first_bytes();
+        socket_.secure(owner_->tls_in_force());
     }
     secure_stream& stream = *socket_.stream();
     switch (stream.handshake()) {

@@ -46,15 +46,17 @@ public:
                            const std::string& why) = 0;
     // The first bytes of a peer that does not speak TLS; on_failed follows.
     virtual void on_foreign(const peer_address& peer, foreign_protocol what) = 0;
+    // What a handshake that begins now is to use.
+    [[nodiscard]] virtual const tls_setting& tls_in_force() const noexcept = 0;
 };
 
 // A connection from accept to the end of its TLS handshake. Its deadline, in the shard's list,
-// bounds the whole of it.
+// bounds the whole of it. Until the peer says something it is a socket and no more: OpenSSL's state
+// is made with the first step.
 class tls_handshake final
     : public deadline_entry,
       public boost::intrusive_ref_counter<tls_handshake, boost::thread_unsafe_counter> {
 public:
-    // The socket is secured.
     tls_handshake(connection_socket&& socket, const peer_address& peer, handshake_steps& steps,
                   tls_handshake_owner& owner)
         : socket_{std::move(socket)}, peer_{peer}, steps_{&steps}, owner_{&owner} {}
@@ -79,7 +81,6 @@ private:
     peer_address peer_;
     handshake_steps* steps_;
     tls_handshake_owner* owner_;
-    bool stepped_ = false;
 };
 
 }  // namespace monolock::server

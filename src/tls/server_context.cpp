@@ -5,6 +5,8 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+#include <array>
+#include <ctime>
 #include <memory>
 #include <new>
 #include <vector>
@@ -123,6 +125,20 @@ std::variant<context, file_errors> load_server_context(const server_files& files
     return made;
 }
 
+std::string describe(const context& loaded) {
+    std::tm end{};
+    std::array<char, 32> until{};
+    ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(loaded.get())), &end);
+    std::strftime(until.data(), until.size(), "%Y-%m-%dT%H:%M:%SZ", &end);
+    std::string text = std::string{"certificate valid until "} + until.data() + ", ";
+    const int authorities = sk_X509_NAME_num(SSL_CTX_get_client_CA_list(loaded.get()));
+    if ((SSL_CTX_get_verify_mode(loaded.get()) & SSL_VERIFY_PEER) == 0) {
+        return text + "clients show none";
+    }
+    return text + "clients must show one of " + std::to_string(authorities) +
+           (authorities == 1 ? " authority" : " authorities");
+}
+
 bool still_trusts(const context& newest, const channel& connection) {
     if ((SSL_CTX_get_verify_mode(newest.get()) & SSL_VERIFY_PEER) == 0) {
         return true;
@@ -133,14 +149,17 @@ bool still_trusts(const context& newest, const channel& connection) {
     }
     const std::unique_ptr<X509_STORE_CTX, free_verification> verification{X509_STORE_CTX_new()};
     ERR_clear_error();
-    const bool trusted =
-        verification &&
+    if (!verification ||
         X509_STORE_CTX_init(verification.get(), SSL_CTX_get_cert_store(newest.get()), leaf,
-                            SSL_get_peer_cert_chain(connection.native())) == 1 &&
-        X509_STORE_CTX_set_default(verification.get(), "ssl_client") == 1 &&
-        X509_VERIFY_PARAM_set1(X509_STORE_CTX_get0_param(verification.get()),
-                               SSL_CTX_get0_param(newest.get())) == 1 &&
-        X509_verify_cert(verification.get()) == 1;
+                            SSL_get_peer_cert_chain(connection.native())) != 1 ||
+        X509_STORE_CTX_set_default(verification.get(), "ssl_client") != 1) {
+        throw std::bad_alloc{};
+    }
+    // What OpenSSL sets up for a handshake, too.
+    X509_VERIFY_PARAM* const rules = X509_STORE_CTX_get0_param(verification.get());
+    X509_VERIFY_PARAM_set_auth_level(rules, SSL_CTX_get_security_level(newest.get()));
+    const bool trusted = X509_VERIFY_PARAM_set1(rules, SSL_CTX_get0_param(newest.get())) == 1 &&
+                         X509_verify_cert(verification.get()) == 1;
     ERR_clear_error();
     return trusted;
 }

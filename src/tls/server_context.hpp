@@ -17,13 +17,17 @@ struct server_files {
     std::string client_ca;    // empty: clients show no certificate
 };
 
-// Reads the files and makes of them what connections are accepted with: all of them, or nothing but
-// all that is wrong. The
-// server's certificate must be valid at `now` and belong to the key. With a client CA every client
-// must show a certificate that one of its authorities (and nobody else) signed, for client
-// authentication, and that yields an identity; what does not is refused within the handshake.
+// Reads the files and makes of them what connections are accepted with, all of them; or says all
+// that is wrong, and nothing is made. The server's certificate must be valid at `now` and belong to
+// the key. With a client CA every client must show a certificate that one of its authorities (and
+// nobody else) signed, for client authentication, and that yields an identity; what does not is
+// refused within the handshake.
 [[nodiscard]] std::variant<context, file_errors> load_server_context(
     const server_files& files, std::chrono::system_clock::time_point now);
+
+// A few words for people about what the files said: until when the certificate is valid, and
+// whether clients must show one.
+[[nodiscard]] std::string describe(const context& loaded);
 
 // Whether the client's certificate, accepted by an earlier context, would be accepted by `newest`.
 // True if newest asks for none.
