@@ -5,6 +5,7 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <memory>
@@ -61,6 +62,28 @@ int verify_client(X509_STORE_CTX* verification, void*) {
     return 1;
 }
 
+// For authorities of one name with keys of their own, as while one replaces the other. OpenSSL goes
+// by names and key identifiers; where a certificate carries none, it takes the first authority of
+// that name and fails if another one has signed.
+int has_issued(X509_STORE_CTX*, X509* certificate, X509* authority) {
+    const bool issued = X509_check_issued(authority, certificate) == X509_V_OK &&
+                        X509_verify(certificate, X509_get0_pubkey(authority)) == 1;
+    ERR_clear_error();
+    return issued ? 1 : 0;
+}
+
+bool some_share_a_name(const std::vector<certificate>& authorities) {
+    for (auto at = authorities.begin(); at != authorities.end(); ++at) {
+        const X509_NAME* const name = X509_get_subject_name(at->get());
+        if (std::any_of(authorities.begin(), at, [&](const certificate& before) {
+                return X509_NAME_cmp(name, X509_get_subject_name(before.get())) == 0;
+            })) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void add_authority(const context& in, X509* authority) {
     X509_STORE* const store = SSL_CTX_get_cert_store(in.get());
     if (X509_STORE_add_cert(store, authority) != 1 ||
@@ -85,6 +108,9 @@ void use_authorities(const context& in, const std::string& path,
     }
     if (!some_valid && errors.empty()) {
         errors.push_back(path + ": none of the authorities' certificates is valid now");
+    }
+    if (some_share_a_name(authorities)) {  // not always: it verifies each signature twice
+        X509_STORE_set_check_issued(SSL_CTX_get_cert_store(in.get()), has_issued);
     }
     // An authority in the file is trusted whether or not the one above it is there too.
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(in.get()), X509_V_FLAG_PARTIAL_CHAIN);

@@ -21,7 +21,7 @@ struct server_files {
 // that is wrong, and nothing is made. The server's certificate must be valid at `now` and belong to
 // the key. With a client CA every client must show a certificate that one of its authorities (and
 // nobody else) signed, for client authentication, and that yields an identity; what does not is
-// refused within the handshake.
+// refused within the handshake. Authorities may share a name.
 [[nodiscard]] std::variant<context, file_errors> load_server_context(
     const server_files& files, std::chrono::system_clock::time_point now);
 

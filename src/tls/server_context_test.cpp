@@ -201,6 +201,26 @@ TEST_F(handshakes, take_an_intermediate_authority) {
     EXPECT_EQ(come(authority_.issue({.common_names = {"me"}})).server, status::failed);
 }
 
+// One replaces the other, and for a while both are trusted.
+TEST_F(handshakes, take_either_of_two_authorities_of_one_name) {
+    certificate_authority newer;
+    const credentials of_old = authority_.issue({.common_names = {"me"}});
+    const credentials of_new = newer.issue({.common_names = {"me"}});
+    for (const std::string& both : {authority_.certificate() + newer.certificate(),
+                                    newer.certificate() + authority_.certificate()}) {
+        write("ca", both);
+        EXPECT_EQ(come(of_old, &authority_).server, status::ok);
+        write("ca", both);
+        EXPECT_EQ(come(of_new).server, status::ok);
+    }
+    write("ca", authority_.certificate());
+    EXPECT_TRUE(come(of_old, &authority_).trusted_by_another);
+    write("ca", authority_.certificate());
+    EXPECT_FALSE(come(of_old, &newer).trusted_by_another);
+    write("ca", newer.certificate());
+    EXPECT_EQ(come(of_old).server, status::failed);
+}
+
 TEST_F(handshakes, are_looked_at_again_when_the_authorities_change) {
     certificate_authority another{"another"};
     const credentials me = authority_.issue({.common_names = {"me"}});
