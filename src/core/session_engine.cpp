@@ -100,9 +100,14 @@ void session_engine::judge_lease(connected_session& who, time_point now) {
     if (who.flow_ == flow::open) {
         const receive_result got = who.receive(input_);
         switch (got.status) {
-            case receive_status::bytes:
-                take_messages(who, std::span{input_}.first(got.count), clock_->now());
+            case receive_status::bytes: {
+                const time_point heard_at = clock_->now();  // clock rule 1
+                // Waited for already, but that may be a wait for the socket, and what an encrypted
+                // connection keeps back of this has left the socket.
+                who.await_readable();
+                take_messages(who, std::span{input_}.first(got.count), heard_at);
                 return;
+            }
             case receive_status::peer_closed:
                 doom(who);
                 return;

@@ -52,6 +52,8 @@ public:
     [[nodiscard]] core::send_result send(std::span<const std::byte> bytes) noexcept {
         return stream_ ? stream_->send(bytes) : send_to(descriptor_.native_handle(), bytes);
     }
+    // Bytes wait here that have left the socket; see secure_stream.
+    [[nodiscard]] bool holds_input() const noexcept { return stream_ && stream_->holds_input(); }
     // How many of the next bytes on the wire there are, at most as many as there is room for. They
     // stay where they are.
     [[nodiscard]] std::size_t peek(std::span<std::byte> into) noexcept;
@@ -61,7 +63,7 @@ public:
     // received there is no error then: the handler must look whether the socket is open.
     template <class Handler>
     void wait_readable(Handler&& handler) {
-        if (stream_ && stream_->holds_input()) {
+        if (holds_input()) {
             boost::asio::post(descriptor_.get_executor(),
                               [handler = std::forward<Handler>(handler)]() mutable {
                                   handler(boost::system::error_code{});

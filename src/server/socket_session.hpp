@@ -57,6 +57,7 @@ private:
     std::string identity_;
     peer_address peer_;
     bool awaits_readable_ = false;
+    bool awaits_held_input_ = false;
     bool awaits_writable_ = false;
 };
 
