@@ -1,7 +1,7 @@
 // The server's session engine against arbitrary peers, kernel and clock: bytes that come late or
 // not at all, replies that block, resets, silence, pauses between any two steps. After each step
 // the lock table's invariants hold; queues are served in order, nobody outlives a lease that was
-// judged, and each session's replies are judged when it ends.
+// judged, whoever is revoked leaves ungranted, and each session's replies are judged when it ends.
 
 #include "core/session_engine.hpp"
 
@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ using monolock::fuzz::require;
 namespace protocol = monolock::protocol;
 
 constexpr std::size_t capacity_unbounded = 1'000'000;
+constexpr std::uint8_t revoke_choice = 0xFF;
 
 // A clock that passes at every reading, by as much as the fuzzer said last: a pause can fall
 // between any two readings.
@@ -47,6 +49,7 @@ private:
 class counting_tokens final : public token_source {
 public:
     protocol::fencing_token next() noexcept override { return {++last_}; }
+    [[nodiscard]] std::uint64_t given() const noexcept { return last_; }
 
 private:
     std::uint64_t last_ = 0;
@@ -287,13 +290,43 @@ private:
                 who.heartbeat_at_receive = true;
                 break;
             case 11:
-                if (const std::uint8_t byte = choose.next(); byte != 0) {
-                    who.inbox.push_back(std::byte{byte});
-                } else {
+                if (const std::uint8_t byte = choose.next(); byte == 0) {
                     engine_.close_with_error(who, end_reason::force,
                                              protocol::error_code::closed_by_administrator);
+                } else if (byte == revoke_choice) {
+                    revoke(choose.next());
+                } else {
+                    who.inbox.push_back(std::byte{byte});
                 }
                 break;
+        }
+    }
+
+    // `allowed` has a bit for each who may stay. All others that wait are gone afterwards, nobody
+    // was granted anything, and whoever owned or may stay is as before.
+    void revoke(std::uint8_t allowed) {
+        const auto may_stay = [allowed](const session& who) {
+            return (allowed >> who.id().value % 8 & 1U) != 0;
+        };
+        std::array<session_state, std::tuple_size_v<decltype(peers_)>> expected{};
+        std::size_t leave = 0;
+        for (std::size_t place = 0; place < peers_.size(); ++place) {
+            if (peers_[place]) {
+                const session& who = *peers_[place];
+                const bool leaves = who.state() == session_state::waiting && !may_stay(who);
+                leave += leaves ? 1 : 0;
+                expected[place] = leaves ? session_state::fresh : who.state();
+            }
+        }
+        const std::uint64_t tokens_given = tokens_.given();
+        require(engine_.revoke_waiters([&](const connected_session& who) {
+            require(who.state() == session_state::waiting);
+            return may_stay(who);
+        }) == leave);
+        require(tokens_.given() == tokens_given);
+        for (std::size_t place = 0; place < peers_.size(); ++place) {
+            require((peers_[place] ? peers_[place]->state() : session_state::fresh) ==
+                    expected[place]);
         }
     }
 
