@@ -97,11 +97,11 @@ bool pause(std::chrono::nanoseconds delay, const std::stop_token& stop) {
 constexpr std::chrono::milliseconds rotation_gap{50};
 
 // What does not fit together is read once more: it may have been replaced in between.
-std::variant<tls::context, tls::file_errors> load_files(const tls::client_files& files,
+std::variant<tls::context, tls::file_errors> load_files(tls::client_context_source& from,
                                                         const std::stop_token& stop) {
-    auto loaded = tls::load_client_context(files);
+    auto loaded = from.current();
     if (std::holds_alternative<tls::file_errors>(loaded) && pause(rotation_gap, stop)) {
-        loaded = tls::load_client_context(files);
+        loaded = from.current();
     }
     return loaded;
 }
@@ -129,7 +129,7 @@ class client::impl {
 public:
     explicit impl(client_options options)
         : to_{std::make_shared<const detail::target>(std::move(options))},
-          process_{new process_state{}} {}
+          process_{new process_state{*to_}} {}
     impl(const impl&) = delete;
     impl& operator=(const impl&) = delete;
     ~impl() {
@@ -175,9 +175,16 @@ public:
 
 private:
     struct process_state {
+        explicit process_state(const detail::target& to) {
+            if (to.secured) {
+                contexts.emplace(to.secured->files);
+            }
+        }
+
         pid_t process = ::getpid();
         std::mutex mutex;
-        std::shared_ptr<detail::engine> engine;  // guarded by mutex
+        std::shared_ptr<detail::engine> engine;              // guarded by mutex
+        std::optional<tls::client_context_source> contexts;  // nothing: plain
     };
 
     [[nodiscard]] process_state& here();
@@ -193,7 +200,7 @@ client::impl::process_state& client::impl::here() {
     if (state->process == ::getpid()) {
         return *state;
     }
-    auto fresh = std::make_unique<process_state>();
+    auto fresh = std::make_unique<process_state>(*to_);
     if (process_.compare_exchange_strong(state, fresh.get())) {
         return *fresh.release();
     }
@@ -240,7 +247,7 @@ outcome client::impl::make_attempt(detail::claim_request request, const std::sto
     }
     tls::context secured_by;
     if (to_->secured) {
-        auto loaded = load_files(to_->secured->files, stop);
+        auto loaded = load_files(*here().contexts, stop);
         if (const auto* const wrong = std::get_if<tls::file_errors>(&loaded)) {
             return stop.stop_requested() ? refusal(errc::stopped) : refusal_of_files(*wrong);
         }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -32,11 +33,14 @@ config::parsed<std::string> read_file(const std::string& path, std::size_t size_
     if (!S_ISREG(about.st_mode)) {
         return config::diagnostic{"not a regular file"};
     }
-    // One byte more than is allowed shows a file that is too long, whatever its size was said to
-    // be: it may be growing.
-    std::string content(size_max + 1, '\0');
+    // One byte more than is there shows the end; one more than is allowed shows a file that is too
+    // long, whatever its size was said to be: it may be growing.
+    std::string content(std::min(static_cast<std::size_t>(about.st_size), size_max) + 1, '\0');
     std::size_t size = 0;
-    while (size < content.size()) {
+    while (size <= size_max) {
+        if (size == content.size()) {
+            content.resize(std::min(2 * size, size_max + 1));
+        }
         const ssize_t count = ::read(file.get(), content.data() + size, content.size() - size);
         if (count < 0 && errno != EINTR) {
             return last_error();

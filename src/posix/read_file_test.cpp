@@ -49,6 +49,14 @@ TEST_F(read_file_test, as_long_as_allowed_and_no_longer) {
     EXPECT_EQ(read.error().text, "longer than 100 bytes");
 }
 
+// Files of /proc say that they are empty.
+TEST_F(read_file_test, a_file_that_is_longer_than_it_says) {
+    const auto read = read_file("/proc/self/maps", 1U << 20U);
+    ASSERT_TRUE(read) << read.error().text;
+    EXPECT_NE(read->find("posix_test"), std::string::npos) << "this program is in it";
+    EXPECT_FALSE(read_file("/proc/self/maps", 20));
+}
+
 TEST_F(read_file_test, what_is_not_there) {
     const auto read = read_file(path("nothing"), 100);
     ASSERT_FALSE(read);

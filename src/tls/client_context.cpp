@@ -2,12 +2,16 @@
 
 #include <openssl/crypto.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include <cstddef>
+#include <memory>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 
 #include "tls/pem.hpp"
 
@@ -15,8 +19,30 @@ namespace monolock::tls {
 
 namespace {
 
-void trust_file(const context& in, const std::string& path, file_errors& errors) {
-    const auto authorities = load_pem(path, parse_certificates, errors);
+struct free_digest {
+    void operator()(EVP_MD_CTX* state) const noexcept { EVP_MD_CTX_free(state); }
+};
+
+// The texts of a client's files, as far as they could be read.
+struct client_texts {
+    client_texts(const client_files& files, file_errors& errors)
+        : ca{read(files.ca, errors)},
+          certificate{read(files.certificate, errors)},
+          key{read(files.key, errors)} {}
+
+    // No path: no text, and nothing is wrong.
+    static pem_text read(const std::string& path, file_errors& errors) {
+        return path.empty() ? pem_text{} : pem_text{path, errors};
+    }
+
+    pem_text ca;
+    pem_text certificate;
+    pem_text key;
+};
+
+void trust_file(const context& in, const std::string& path, const pem_text& text,
+                file_errors& errors) {
+    const auto authorities = parse_pem(path, text, parse_certificates, errors);
     if (!authorities) {
         return;
     }
@@ -36,12 +62,57 @@ void trust_system(const context& in, file_errors& errors) {
     }
 }
 
-void show(const context& in, const own_files& files, file_errors& errors) {
-    const auto chain = load_pem(files.certificate, parse_certificates, errors);
-    const auto key = load_pem(files.key, parse_private_key, errors);
+void show(const context& in, const client_files& files, const client_texts& texts,
+          file_errors& errors) {
+    const auto chain = parse_pem(files.certificate, texts.certificate, parse_certificates, errors);
+    const auto key = parse_pem(files.key, texts.key, parse_private_key, errors);
     if (chain && key) {
-        use_own(in, files, *chain, *key, errors);
+        use_own(in, {.certificate = files.certificate, .key = files.key}, *chain, *key, errors);
     }
+}
+
+// `errors` has what kept the texts from being read.
+std::variant<context, file_errors> make_client_context(const client_files& files,
+                                                       const client_texts& texts,
+                                                       file_errors errors) {
+    context made;
+    try {
+        made = make_context(role::client);
+    } catch (const std::runtime_error& failed) {
+        return file_errors{failed.what()};
+    }
+    SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_set_purpose(made.get(), X509_PURPOSE_SSL_SERVER);
+    SSL_CTX_set_mode(made.get(), SSL_MODE_NO_AUTO_CHAIN);  // shown is what the file has, no more
+    if (files.ca.empty()) {
+        trust_system(made, errors);
+    } else {
+        trust_file(made, files.ca, texts.ca, errors);
+    }
+    if (!files.certificate.empty()) {
+        show(made, files, texts, errors);
+    }
+    if (!errors.empty()) {
+        return errors;
+    }
+    return made;
+}
+
+// Of the texts, each with its length before it.
+std::array<unsigned char, 32> digest_of(const client_texts& texts) {
+    std::array<unsigned char, 32> made{};
+    const std::unique_ptr<EVP_MD_CTX, free_digest> state{EVP_MD_CTX_new()};
+    bool done = state && EVP_DigestInit_ex(state.get(), EVP_sha256(), nullptr) == 1;
+    for (const pem_text* const each : {&texts.ca, &texts.certificate, &texts.key}) {
+        const std::string_view text = *each ? each->view() : std::string_view{};
+        const std::size_t size = text.size();
+        done = done && EVP_DigestUpdate(state.get(), &size, sizeof size) == 1 &&
+               EVP_DigestUpdate(state.get(), text.data(), size) == 1;
+    }
+    if (!done || EVP_DigestFinal_ex(state.get(), made.data(), nullptr) != 1) {
+        throw std::bad_alloc{};
+    }
+    return made;
 }
 
 // The alerts by which a server refuses a client's certificate. Before TLS 1.3 there is none for
@@ -75,29 +146,31 @@ std::string describe_distrust(const channel& over, const server_name& expected) 
 
 }  // namespace
 
-std::variant<context, file_errors> load_client_context(const client_files& files) {
-    context made;
-    try {
-        made = make_context(role::client);
-    } catch (const std::runtime_error& failed) {
-        return file_errors{failed.what()};
-    }
-    SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER, nullptr);
-    SSL_CTX_set_purpose(made.get(), X509_PURPOSE_SSL_SERVER);
-    SSL_CTX_set_mode(made.get(), SSL_MODE_NO_AUTO_CHAIN);  // shown is what the file has, no more
+std::variant<context, file_errors> client_context_source::current() {
     file_errors errors;
-    if (files.ca.empty()) {
-        trust_system(made, errors);
-    } else {
-        trust_file(made, files.ca, errors);
+    const client_texts texts{files_, errors};
+    const digest now = digest_of(texts);
+    if (errors.empty()) {
+        if (context before = made_before_of(now)) {
+            return before;
+        }
     }
-    if (!files.certificate.empty()) {
-        show(made, {.certificate = files.certificate, .key = files.key}, errors);
-    }
-    if (!errors.empty()) {
-        return errors;
+    auto made = make_client_context(files_, texts, std::move(errors));
+    if (const auto* const fresh = std::get_if<context>(&made)) {
+        const std::scoped_lock held{mutex_};
+        last_ = *fresh;
+        made_of_ = now;
+        made_at_ = std::chrono::steady_clock::now();
     }
     return made;
+}
+
+// Null if there is none, or it is too old.
+context client_context_source::made_before_of(const digest& texts) {
+    const std::scoped_lock held{mutex_};
+    const bool is_outdated =
+        files_.ca.empty() && std::chrono::steady_clock::now() - made_at_ > system_store_age;
+    return made_of_ == texts && !is_outdated ? last_ : nullptr;
 }
 
 void expect_server(channel& over, const server_name& name) {

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "tls/channel.hpp"
@@ -18,11 +22,33 @@ struct client_files {
     std::string key{};          // of the leaf; empty if there is no certificate
 };
 
-// Reads the files and makes a context from them that trusts what the CA file holds (a root, an
-// intermediate, or the one server's own certificate) and demands a certificate for TLS servers; or
-// nothing but all that is wrong. Whether the client's certificate is valid now is left to the
-// server and its clock. Blocks on the files.
-[[nodiscard]] std::variant<context, file_errors> load_client_context(const client_files& files);
+// Makes contexts from the files of one client. They trust what the CA file holds (a root, an
+// intermediate, or the one server's own certificate) and demand a certificate for TLS servers.
+// Whether the client's certificate is valid now is left to the server and its clock. All calls may
+// be made from any thread.
+class client_context_source {
+public:
+    explicit client_context_source(client_files files) : files_{std::move(files)} {}
+
+    // What the files hold now, or nothing but all that is wrong with them. Reads them at each call,
+    // and blocks on that; when they still hold the same, the context is the same as before. The
+    // system's store is looked at anew once it is older than system_store_age.
+    [[nodiscard]] std::variant<context, file_errors> current();
+
+    static constexpr std::chrono::seconds system_store_age{10};
+
+private:
+    using digest = std::array<unsigned char, 32>;
+
+    [[nodiscard]] context made_before_of(const digest& texts);
+
+    client_files files_;
+    std::mutex mutex_;
+    // Guarded by it:
+    context last_;
+    digest made_of_{};
+    std::chrono::steady_clock::time_point made_at_;
+};
 
 // To be called before the handshake: the certificate must be for `name`. Only its subject
 // alternative names count, never the Common Name; a wildcard stands for one whole label, the

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <filesystem>
 #include <string>
 
 #include "posix/descriptor.hpp"
@@ -35,7 +36,7 @@ class client_context_test : public testing::Test {
 protected:
     // One handshake, and what it came to for the client: "ok", or the explanation.
     std::string connect(const client_files& files, const server_name& expected) {
-        const auto loaded = load_client_context(files);
+        const auto loaded = client_context_source{files}.current();
         if (const auto* const errors = std::get_if<file_errors>(&loaded)) {
             return errors->front();
         }
@@ -201,7 +202,7 @@ TEST_F(client_context_test, everything_that_is_wrong_with_the_files_is_told_at_o
     const std::string certificate = folder_.write("own.pem", own.certificate);
     const std::string key = folder_.write("own.key", own.key);
     const auto errors_of = [](const client_files& files) {
-        const auto loaded = load_client_context(files);
+        const auto loaded = client_context_source{files}.current();
         return loaded.index() == 1 ? std::get<file_errors>(loaded) : file_errors{};
     };
     const auto path = [this](const char* name) { return folder_.path(name); };
@@ -229,6 +230,27 @@ TEST_F(client_context_test, everything_that_is_wrong_with_the_files_is_told_at_o
                 ElementsAre(path("half.pem") + ": a PEM block is broken or does not end"));
     EXPECT_THAT(errors_of({.ca = testing::TempDir()}),
                 ElementsAre(testing::TempDir() + ": not a regular file"));
+}
+
+TEST_F(client_context_test, is_made_anew_when_a_file_holds_something_else) {
+    const credentials own = authority_.issue({.dns = {"worker"}});
+    client_context_source source{{.ca = ca_,
+                                  .certificate = folder_.write("own.pem", own.certificate),
+                                  .key = folder_.write("own.key", own.key)}};
+    const auto current = [&source] { return std::get<context>(source.current()); };
+    const context first = current();
+    EXPECT_EQ(current(), first);
+    folder_.write("own.pem", own.certificate);
+    EXPECT_EQ(current(), first) << "another file with the same in it";
+    folder_.write("ca.pem", authority_.certificate() + "\n");
+    const context second = current();
+    EXPECT_NE(second, first);
+    folder_.write("own.key", "");
+    EXPECT_TRUE(std::holds_alternative<file_errors>(source.current()));
+    folder_.write("own.key", own.key);
+    EXPECT_EQ(current(), second) << "back again";
+    std::filesystem::remove(ca_);
+    EXPECT_TRUE(std::holds_alternative<file_errors>(source.current()));
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ struct own_files {
 // list. Blocks on the file.
 class pem_text {
 public:
+    // None.
+    pem_text() noexcept = default;
     pem_text(const std::string& path, file_errors& errors);
     pem_text(const pem_text&) = delete;
     pem_text& operator=(const pem_text&) = delete;
@@ -37,12 +39,11 @@ private:
     std::optional<std::string> text_;
 };
 
-// Reads and parses one file; what is wrong goes to the list.
+// Parses the text of a file, if it could be read; what is wrong goes to the list.
 template <class Value>
-[[nodiscard]] std::optional<Value> load_pem(const std::string& path,
-                                            config::parsed<Value> (*parse)(std::string_view pem),
-                                            file_errors& errors) {
-    const pem_text text{path, errors};
+[[nodiscard]] std::optional<Value> parse_pem(const std::string& path, const pem_text& text,
+                                             config::parsed<Value> (*parse)(std::string_view pem),
+                                             file_errors& errors) {
     if (!text) {
         return std::nullopt;
     }
@@ -52,6 +53,14 @@ template <class Value>
         return std::nullopt;
     }
     return *std::move(value);
+}
+
+// Reads and parses one file; what is wrong goes to the list.
+template <class Value>
+[[nodiscard]] std::optional<Value> load_pem(const std::string& path,
+                                            config::parsed<Value> (*parse)(std::string_view pem),
+                                            file_errors& errors) {
+    return parse_pem(path, pem_text{path, errors}, parse, errors);
 }
 
 // Makes the chain and the key what connections of the context show, if the two belong together and
