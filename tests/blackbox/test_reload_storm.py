@@ -98,7 +98,7 @@ def test_no_grant_to_a_revoked_identity(start_server, threads, authority, tmp_pa
     files = TlsFiles(tmp_path, authority, rules=[(who, ["*"]) for who in IDENTITIES])
     server = start_server("-threads", threads, tls=files)
     storm = Storm(server, population=24, seed=20261129)
-    for epoch in range(scaled(16, at_least=4)):
+    for epoch in range(scaled(10, at_least=4)):
         allowed = IDENTITIES[epoch % 2]
         files.permit([(allowed, ["*"])])
         told = len(server.lines())

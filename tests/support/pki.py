@@ -6,6 +6,7 @@ library that makes them refuses to make most of those that a server must refuse.
 
 import base64
 import datetime
+import hashlib
 import ipaddress
 import itertools
 import os
@@ -104,12 +105,24 @@ def _extension(dotted, value, critical=False):
     return sequence(object_identifier(dotted), tlv(0x01, b"\xff") if critical else b"", tlv(0x04, value))
 
 
-def _authority_extensions():
+def _key_identifier(key):
+    return hashlib.sha256(_public_key(key)).digest()[:20]
+
+
+def _issued_by(signing_key):
+    """Which key signed, so that of two authorities of one name the right one is found."""
+    return _extension("2.5.29.35", sequence(tlv(0x80, _key_identifier(signing_key))))
+
+
+def _authority_extensions(key, signing_key):
+    yield _issued_by(signing_key)
+    yield _extension("2.5.29.14", tlv(0x04, _key_identifier(key)))
     yield _extension("2.5.29.19", sequence(tlv(0x01, b"\xff")), critical=True)  # basicConstraints: CA
     yield _extension("2.5.29.15", _bit_string(b"\x86", unused_bits=1), critical=True)  # keyUsage: sign all
 
 
-def _leaf_extensions(names, usages):
+def _leaf_extensions(names, usages, signing_key):
+    yield _issued_by(signing_key)
     if names:
         yield _extension("2.5.29.17", sequence(*names))
     if usages:
@@ -126,6 +139,10 @@ def make_key(kind="ec"):
         return rsa.generate_private_key(public_exponent=65537, key_size=2048)
     assert kind == "ed25519", kind
     return ed25519.Ed25519PrivateKey.generate()
+
+
+def _public_key(key):
+    return key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 def key_pem(key, *, traditional=False, password=None):
@@ -153,9 +170,6 @@ def _sign(key, data):
 
 
 def _certificate_pem(*, subject, key, issuer, signing_key, extensions, starts, ends):
-    public_key = key.public_key().public_bytes(
-        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
     to_be_signed = sequence(
         tlv(0xA0, integer(2)),  # version 3
         integer(int.from_bytes(os.urandom(8), "big") | 1),
@@ -163,8 +177,8 @@ def _certificate_pem(*, subject, key, issuer, signing_key, extensions, starts, e
         issuer,
         sequence(_time(starts), _time(ends)),
         subject,
-        public_key,
-        *([tlv(0xA3, sequence(*extensions))] if extensions else []),
+        _public_key(key),
+        tlv(0xA3, sequence(*extensions)),
     )
     whole = sequence(to_be_signed, _algorithm(signing_key), _bit_string(_sign(signing_key, to_be_signed)))
     return pem("CERTIFICATE", whole)
@@ -201,12 +215,13 @@ class Authority:
         self.folder = pathlib.Path(folder)
         self._key = make_key(key)
         self._subject = sequence(common_name(name))
+        signing_key = above._key if above else self._key
         self.pem = _certificate_pem(
             subject=self._subject,
             key=self._key,
             issuer=above._subject if above else self._subject,
-            signing_key=above._key if above else self._key,
-            extensions=list(_authority_extensions()),
+            signing_key=signing_key,
+            extensions=_authority_extensions(self._key, signing_key),
             starts=starts,
             ends=ends,
         )
@@ -243,7 +258,7 @@ class Authority:
             key=private_key,
             issuer=self._subject,
             signing_key=self._key,
-            extensions=list(_leaf_extensions(names, usages)),
+            extensions=_leaf_extensions(names, usages, self._key),
             starts=starts,
             ends=ends,
         )
