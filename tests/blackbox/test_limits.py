@@ -1,15 +1,13 @@
 """Case S5: the server at its descriptor limit neither spins nor exits, and loses no owner."""
 
-import contextlib
-import os
 import resource
-import subprocess
 import time
 
 import pytest
 
 from support import procfs
 from support.connection import Connection
+from support.strace import injected, shard_threads
 from support.waiting import stays_true, wait_until
 
 LIMIT = 64
@@ -125,32 +123,10 @@ def test_a_backlog_that_no_descriptor_was_left_for_hears_of_the_shutdown(exhaust
     assert server.wait_exit() == 0
 
 
-def shard_thread(pid):
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{thread}/comm") as name:
-            if name.read().startswith("shard-"):
-                return thread
-    raise AssertionError("no thread of that name")
-
-
-@contextlib.contextmanager
-def first_call_refused(thread, call, error):
-    """From now on, in that thread alone."""
-    words = ["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when=1"]
-    tracer = subprocess.Popen([*words, "-p", thread])
-    try:
-        with open(f"/proc/{thread}/status") as status:
-            wait_until(lambda: status.seek(0) or "TracerPid:\t0\n" not in status.read(), "traced")
-        yield
-    finally:
-        tracer.terminate()
-        tracer.wait()
-
-
 def test_a_connection_that_the_system_refuses_to_watch_is_closed_and_no_other(start_server):
     """epoll has a limit of its own (fs.epoll.max_user_watches): its refusal is one connection's end."""
     server = start_server("-threads", "1")
-    with first_call_refused(shard_thread(server.pid), "epoll_ctl", "ENOSPC"):
+    with injected(shard_threads(server.pid)[0], "epoll_ctl", "error=ENOSPC:when=1"):
         with server.connect() as refused:
             refused.expect_end()
         with server.owner("later") as owner:
