@@ -50,6 +50,7 @@ void blunt_peer::dial() {
 
 void blunt_peer::connected(connection& link) {
     link_ = &link;
+    stream_.emplace(*world_, link, side::client);
     link.own(side::client, this);
     write_script();
     world_->log.note({"blunt peer", number_}, "connection {}: {} messages in {} bursts", link.id(),
@@ -66,7 +67,8 @@ void blunt_peer::write_script() {
     garbage_ = false;
     half_closed_ = false;
     reads_ = !world_->random.chance(200'000);
-    ending_ = static_cast<ending>(world_->random.below(4));
+    ending_ =
+        static_cast<ending>(world_->random.below(world_->plan.over == transport::records ? 5 : 4));
     script_acquire();
     for (std::uint64_t more = world_->random.below(6); more > 0; --more) {
         bursts_.emplace_back();
@@ -122,11 +124,28 @@ void blunt_peer::next_burst() {
     }
     unsent_.insert(unsent_.end(), bursts_.front().begin(), bursts_.front().end());
     bursts_.pop_front();
+    send_odd_records();
     const std::uint32_t attempt = attempt_;
     send_some();
     if (attempt == attempt_) {
         after(world_->random.spread(sim_time{10us}, sim_time{world_->plan.lease_min}),
               &blunt_peer::next_burst);
+    }
+}
+
+// Nobody hears of these, but for the last, after which nobody hears of anything.
+void blunt_peer::send_odd_records() {
+    if (stream_->records() == nullptr) {
+        return;
+    }
+    if (world_->random.chance(200'000)) {
+        for (std::uint64_t more = world_->random.below(4); more > 0; --more) {
+            stream_->records()->send_silent();
+        }
+    }
+    if (world_->random.chance(60'000)) {
+        garbage_ = true;
+        static_cast<void>(link_->write(side::client, std::as_bytes(std::span{"GET / HTTP/1.1"})));
     }
 }
 
@@ -138,7 +157,7 @@ void blunt_peer::send_some() {
     if (!record.first_sent) {
         record.first_sent = world_->events.now();
     }
-    const io_result did = link_->write(side::client, unsent_);
+    const io_result did = stream_->write(unsent_);
     if (did.status == io_status::done) {
         unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<std::ptrdiff_t>(did.count));
     } else if (did.status != io_status::would_block) {
@@ -162,11 +181,12 @@ void blunt_peer::read_some() {
     claim_record& record = rules_->of(link_->id());
     std::array<std::byte, 256> buffer{};
     for (;;) {
-        const io_result got = link_->read(side::client, buffer);
+        const io_result got = stream_->read(buffer);
         if (got.status == io_status::would_block) {
             return;
         }
         if (got.status != io_status::done) {
+            record.alert_read = got.status == io_status::alerted;
             const bool all_sent = half_closed_ && !garbage_;
             rules_->client_read_end(record, link_->troubled(),
                                     all_sent ? std::optional{messages_} : std::nullopt);
@@ -183,7 +203,7 @@ void blunt_peer::finish() {
         case ending::half_close:
             if (unsent_.empty()) {
                 half_closed_ = true;
-                link_->shut_down_sending(side::client);
+                stream_->shut_down_sending();
             }
             after(patience, &blunt_peer::gone);
             break;
@@ -194,6 +214,9 @@ void blunt_peer::finish() {
             link_->abort(side::client);
             gone();
             break;
+        case ending::alert:
+            stream_->records()->send_fatal_alert();
+            [[fallthrough]];
         case ending::wait:
             after(patience, &blunt_peer::gone);
             break;
@@ -201,7 +224,11 @@ void blunt_peer::finish() {
 }
 
 void blunt_peer::gone() {
-    link_->close(side::client);
+    if (world_->random.chance(500'000)) {
+        stream_->close();
+    } else {
+        link_->close(side::client);
+    }
     start();
 }
 

@@ -17,24 +17,35 @@ constexpr core::name_hasher::key hash_key{'s', 'i', 'm', 'u', 'l', 'a', 't', 'e'
 claim_session::claim_session(guest& host)
     : connected_session{core::session_id{host.link().id()}}, host_{&host} {}
 
+void claim_session::note_reading() noexcept {
+    read_before = host_->server().last_reading_;
+    read_before_real = host_->server().last_reading_real_;
+}
+
 core::receive_result claim_session::receive(std::span<std::byte> into) noexcept {
     server_process& server = host_->server();
     server.may_stop();
     if (!server.alive_) {
         return {};
     }
-    const io_result got = host_->link().read(side::server, into);
+    note_reading();
+    const io_result got = host_->stream().read(into);
     core::receive_result result;
     switch (got.status) {
         case io_status::done:
             result = {.status = core::receive_status::bytes, .count = got.count};
+            host_->last_receive = server.world_->events.now();
             host_->server().heard_ = this;
             server.rules_->received(host_->record(), got.count);
             break;
         case io_status::would_block:
             break;
+        case io_status::unreadable:
+            server.rules_->cannot_read(host_->record(), host_->stream().records()->alert_sent());
+            [[fallthrough]];
         case io_status::eof:
         case io_status::reset:
+        case io_status::alerted:
             result.status = core::receive_status::peer_closed;
             server.rules_->peer_closed(host_->record());
             break;
@@ -52,22 +63,20 @@ core::send_result claim_session::send(std::span<const std::byte> bytes) noexcept
     if (!server.alive_) {
         return {.count = bytes.size()};
     }
+    note_reading();
     claim_record& record = host_->record();
-    const io_result did = host_->link().write(side::server, bytes);
+    const io_result did = host_->stream().write(bytes);
     core::send_result result{.count = did.count};
     switch (did.status) {
         case io_status::done:
         case io_status::would_block:
-            if (did.count < bytes.size() && !record.write_short) {
-                server.blocked_ = this;
-            }
-            if (bytes.size() - did.count <= protocol::acquired_bytes && pushed_at) {
-                blocked_at = *std::exchange(pushed_at, std::nullopt);  // only the push is left
-            }
+            offered(bytes.size(), did.count, record.write_short);
             server.rules_->wrote(record, bytes.first(did.count), bytes.size());
             break;
         case io_status::eof:
         case io_status::reset:
+        case io_status::alerted:
+        case io_status::unreadable:
             result.status = core::send_status::peer_closed;
             server.rules_->peer_closed(record);
             server.rules_->write_failed(record);
@@ -81,16 +90,45 @@ core::send_result claim_session::send(std::span<const std::byte> bytes) noexcept
     return result;
 }
 
+void claim_session::offered(std::size_t bytes, std::size_t taken, bool were_held) {
+    if (!were_held) {
+        offered_ += bytes;
+        if (taken < bytes) {
+            held_.push_back({.bytes = bytes - taken});
+            host_->server().blocked_ = this;
+        }
+        return;
+    }
+    while (!held_.empty() && taken >= held_.front().bytes) {
+        taken -= held_.front().bytes;
+        held_.pop_front();
+    }
+    if (!held_.empty()) {
+        held_.front().bytes -= taken;
+    }
+}
+
+void claim_session::frame_stated(std::size_t bytes, nanoseconds reading) {
+    stated_ += bytes;
+    if (stated_ > offered_) {
+        offered_ = stated_;
+        held_.push_back({.bytes = bytes, .since = reading});
+    }
+}
+
+// Asking again while a wait for the socket is under way must not be the same as not asking: the
+// judgement of a lease reads too, and what it leaves inside has left the socket.
 void claim_session::await_readable() {
     host_->wants_read = true;
-    if (host_->link().readable(side::server)) {
+    host_->input_held = host_->stream().holds_input();
+    if (host_->input_held || host_->stream().socket_readable()) {
         host_->enqueue();
     }
 }
 
 void claim_session::await_writable() {
     host_->wants_write = true;
-    if (host_->link().writable(side::server)) {
+    if (host_->stream().socket_writable()) {
         host_->enqueue();
     }
 }
@@ -119,7 +157,7 @@ void claim_session::retire(core::closing how) noexcept {
     server.rules_->retired(host.record());
     switch (how) {
         case core::closing::plain:
-            host.close();
+            host.give_up();
             break;
         case core::closing::abort:
             host.link().abort(side::server);
@@ -133,10 +171,11 @@ void claim_session::retire(core::closing how) noexcept {
 
 // ---- the connection
 
-guest::guest(server_process& server, connection& link) : server_{&server}, link_{&link} {
+guest::guest(server_process& server, connection& link)
+    : server_{&server}, link_{&link}, stream_{*server.world_, link, side::server} {
     link.own(side::server, this);
     time_out_in(server.engine_settings().io_timeout);
-    if (link.readable(side::server)) {
+    if (stream_.socket_readable()) {
         enqueue();
     }
 }
@@ -146,8 +185,8 @@ claim_record& guest::record() const {
 }
 
 void guest::on_ready(connection& /*link*/) {
-    const bool due = at != phase::session || (wants_read && link_->readable(side::server)) ||
-                     (wants_write && link_->writable(side::server));
+    const bool due = at != phase::session || (wants_read && stream_.socket_readable()) ||
+                     (wants_write && stream_.socket_writable());
     if (due) {
         enqueue();
     }
@@ -204,7 +243,7 @@ void guest::read_acquire() {
     if (!server_->alive_) {
         return;
     }
-    const io_result got = link_->read(side::server, input);
+    const io_result got = stream_.read(input);
     switch (got.status) {
         case io_status::done: {
             server_->may_stop();
@@ -217,9 +256,14 @@ void guest::read_acquire() {
                 close();
             }
             return;
+        case io_status::unreadable:
+            server_->rules_->cannot_read(record(), stream_.records()->alert_sent());
+            give_up();
+            return;
         case io_status::eof:
         case io_status::reset:
         case io_status::timed_out:
+        case io_status::alerted:
             close();
             return;
     }
@@ -234,7 +278,7 @@ void guest::take_acquire(std::span<const std::byte> bytes, nanoseconds received_
         case protocol::acquire_decoder::status::need_more:
             if (timed_out_) {
                 close();
-            } else if (link_->readable(side::server)) {
+            } else if (stream_.holds_input() || stream_.socket_readable()) {
                 enqueue();
             }
             return;
@@ -284,15 +328,17 @@ void guest::admit() {
     });
 }
 
-// Also called late, when the engine has read in the meantime what made the socket ready: an event
-// loop does that too.
+// The judgement of a lease may have read meanwhile what made the socket ready. A wake-up that the
+// event loop had collected by then comes late; one that it had not does not come at all.
 void guest::serve_session() {
-    if (session && wants_write && link_->writable(side::server)) {
+    if (session && wants_write && stream_.socket_writable()) {
         wants_write = false;
         server_->engine_call([this] { server_->engine_.writable(*session); });
     }
-    if (server_->alive_ && session && wants_read) {
+    if (server_->alive_ && session && wants_read &&
+        (input_held || stream_.socket_readable() || server_->world_->random.chance(250'000))) {
         wants_read = false;
+        input_held = false;
         server_->engine_call([this] { server_->engine_.readable(*session); });
     }
 }
@@ -301,7 +347,7 @@ void guest::refuse(const protocol::malformed& why) {
     const auto frame = protocol::encode_error(why.code, why.reason);
     claim_record& who = record();
     server_->rules_->error_due(who);
-    const io_result did = link_->write(side::server, frame.bytes());
+    const io_result did = stream_.write(frame.bytes());
     if (did.status == io_status::done) {
         server_->rules_->wrote(who, frame.bytes().first(did.count), frame.bytes().size());
     }
@@ -311,7 +357,7 @@ void guest::refuse(const protocol::malformed& why) {
 void guest::linger() {
     at = phase::lingering;
     timed_out_ = false;
-    link_->shut_down_sending(side::server);
+    stream_.linger();
     time_out_in(server_->engine_settings().io_timeout);
     enqueue();
 }
@@ -319,7 +365,7 @@ void guest::linger() {
 void guest::discard() {
     std::array<std::byte, core::session_engine::receive_bytes_max> waste{};
     for (;;) {
-        const io_result got = link_->read(side::server, waste);
+        const io_result got = stream_.read(waste);
         if (got.status == io_status::would_block) {
             break;
         }
@@ -334,8 +380,17 @@ void guest::discard() {
     }
 }
 
+// A fatal alert of ours must arrive, like an ERROR.
+void guest::give_up() {
+    if (stream_.records() != nullptr && stream_.records()->failed()) {
+        linger();
+    } else {
+        close();
+    }
+}
+
 void guest::close() {
-    link_->close(side::server);
+    stream_.close();
     at = phase::gone;
 }
 

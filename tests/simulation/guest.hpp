@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "simulation/network.hpp"
 #include "simulation/rules.hpp"
 #include "simulation/server_process.hpp"
+#include "simulation/stream.hpp"
 
 namespace monolock::simulation {
 
@@ -26,12 +28,33 @@ public:
 
     // Readings of the server's clock, as the engine should have taken them.
     nanoseconds heard_at{0};
-    nanoseconds blocked_at{0};             // since when the frame waits that is the next to be out
-    std::optional<nanoseconds> pushed_at;  // into a backlog, behind all that was held back before
+    // The last one before the engine's last call on this connection: what it judges a lease with.
+    nanoseconds read_before{0};
+    sim_time read_before_real{0};
+    // Since when the frame waits that is the next to be out.
+    [[nodiscard]] nanoseconds blocked_at() const noexcept {
+        return held_.empty() ? nanoseconds{0} : held_.front().since;
+    }
+    // The reading that follows a short write.
+    void blocked_since(nanoseconds reading) noexcept { held_.back().since = reading; }
+    // A fact is stated whose frame was offered to the connection, or put behind those held back.
+    void frame_stated(std::size_t bytes, nanoseconds reading);
     bool dropped = false;
 
 private:
+    // Frames that the connection did not take, in parts that were held back at one time.
+    struct held_back {
+        std::size_t bytes = 0;
+        nanoseconds since{0};
+    };
+
+    void note_reading() noexcept;
+    void offered(std::size_t bytes, std::size_t taken, bool were_held);
+
     guest* host_;
+    std::deque<held_back> held_;
+    std::size_t offered_ = 0;  // bytes of frames, and stated by facts
+    std::size_t stated_ = 0;
 };
 
 // A connection at the server, from accept to close.
@@ -49,30 +72,36 @@ public:
     // An ERROR before admission, or after it by the engine; then the lingering close.
     void refuse(const protocol::malformed& why);
     void linger();
+    void give_up();
     void close();
     void enqueue();
 
     [[nodiscard]] server_process& server() const noexcept { return *server_; }
     [[nodiscard]] connection& link() const noexcept { return *link_; }
+    [[nodiscard]] simulation::stream& stream() noexcept { return stream_; }
+    [[nodiscard]] const simulation::stream& stream() const noexcept { return stream_; }
     [[nodiscard]] claim_record& record() const;
 
     phase at = phase::handshake;
     bool queued = false;
     bool wants_read = false;
     bool wants_write = false;
+    bool input_held = false;  // the wait for input is over, whatever the socket says
     std::unique_ptr<claim_session> session;
     sim_time admitted_at{0};
+    sim_time last_receive{0};
 
 private:
+    void serve_session();
     void read_acquire();
     void take_acquire(std::span<const std::byte> bytes, nanoseconds received_at);
-    void serve_session();
     void discard();
     void time_out_in(nanoseconds limit);
     void time_runs_out(phase of);
 
     server_process* server_;
     connection* link_;
+    simulation::stream stream_;
     protocol::acquire_decoder decoder_;
     protocol::acquire_request request_;
     std::vector<std::byte> rest_;

@@ -111,6 +111,7 @@ void honest_client::connected(connection& link) {
                      lease_.count());
     at_ = phase::claiming;
     link_ = &link;
+    stream_.emplace(*world_, link, side::client);
     record_ = &rules_->of(link.id());
     record_->honest = true;
     claim_.emplace(lock_name_of(lock_), lease_);
@@ -129,8 +130,9 @@ void honest_client::connected(connection& link) {
 
 // ---- turns
 
-void honest_client::on_ready(connection& link) {
-    if (link.readable(side::client) || (wants_write_ && link.writable(side::client))) {
+void honest_client::on_ready(connection& /*link*/) {
+    if (stream_->holds_input() || stream_->socket_readable() ||
+        (wants_write_ && stream_->socket_writable())) {
         wake();
     }
 }
@@ -192,7 +194,7 @@ void honest_client::take_turn() {
 void honest_client::receive() {
     std::array<std::byte, 64> buffer{};
     const std::size_t most = 1 + world_->random.below(buffer.size());
-    const io_result got = link_->read(side::client, std::span{buffer}.first(most));
+    const io_result got = stream_->read(std::span{buffer}.first(most));
     switch (got.status) {
         case io_status::done:
             took(std::span{buffer}.first(got.count));
@@ -200,6 +202,12 @@ void honest_client::receive() {
         case io_status::would_block:
             next_ = step::judge;
             break;
+        case io_status::unreadable:
+            world_->log.fail("records_intact", "client " + std::to_string(number_) +
+                                                   " cannot open what the server sent");
+        case io_status::alerted:
+            record_->alert_read = true;
+            [[fallthrough]];
         case io_status::eof:
         case io_status::reset:
         case io_status::timed_out:
@@ -226,7 +234,7 @@ void honest_client::ended() {
 // A write failed: an ERROR may be there to be read before the connection is given up.
 void honest_client::drain() {
     std::array<std::byte, 64> buffer{};
-    const io_result got = link_->read(side::client, buffer);
+    const io_result got = stream_->read(buffer);
     if (got.status == io_status::done) {
         took(std::span{buffer}.first(got.count));
     } else {
@@ -239,7 +247,7 @@ void honest_client::send() {
     if (!record_->first_sent) {
         record_->first_sent = world_->events.now();
     }
-    const io_result did = link_->write(side::client, output_);
+    const io_result did = stream_->write(output_);
     if (did.status != io_status::done && did.status != io_status::would_block) {
         next_ = step::drain;
         return;
@@ -338,7 +346,7 @@ void honest_client::lost() {
 }
 
 void honest_client::leave() {
-    link_->close(side::client);
+    stream_->close();
     link_ = nullptr;
     rest();
 }

@@ -7,6 +7,7 @@
 #include "client/claim.hpp"
 #include "simulation/dialer.hpp"
 #include "simulation/rules.hpp"
+#include "simulation/stream.hpp"
 
 namespace monolock::simulation {
 
@@ -80,6 +81,7 @@ private:
     bool served_ = false;
 
     connection* link_ = nullptr;
+    std::optional<stream> stream_;  // over link_
     claim_record* record_ = nullptr;
     std::optional<detail::claim> claim_;
     int lock_ = 0;

@@ -127,6 +127,11 @@ void print(const tally& sum, std::chrono::duration<double> took) {
     line("steps with an announced loser believing", sum.beliefs_outlived);
     line("writes to the fenced resources", sum.writes);
     line("  of them stale and refused", sum.stale_writes_refused);
+    line("runs over a record layer", sum.runs_over_records);
+    line("records opened", sum.records_opened);
+    line("records half sent for a while", sum.records_half_sent);
+    line("reads that left bytes inside", sum.reads_held_back);
+    line("fatal alerts read", sum.alerts_read);
     std::cout << "faults injected\n";
     line("server stopped within a turn", sum.server_stops);
     line("client stopped within a turn", sum.client_stops);

@@ -15,9 +15,17 @@ enum class side : std::uint8_t { client, server };
     return of == side::client ? side::server : side::client;
 }
 
-// What a system call on a socket says. eof and reset are the peer's word, timed_out is a verdict of
-// the local kernel.
-enum class io_status : std::uint8_t { done, would_block, eof, reset, timed_out };
+// What a system call on a socket says, or a layer above it. eof, reset and alerted are the peer's
+// word, timed_out is a verdict of the local kernel.
+enum class io_status : std::uint8_t {
+    done,
+    would_block,
+    eof,
+    reset,
+    timed_out,
+    alerted,     // (records) the peer said that it gives up
+    unreadable,  // (records) what came cannot be opened; an alert says so
+};
 struct io_result {
     io_status status = io_status::would_block;
     std::size_t count = 0;
@@ -47,6 +55,11 @@ public:
 // does it.
 class connection {
 public:
+    struct arrived_byte {
+        std::byte value{};
+        sim_time at{0};
+    };
+
     connection(context& world, std::uint32_t id);
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
@@ -80,6 +93,9 @@ public:
     [[nodiscard]] bool troubled() const noexcept { return troubled_; }
     [[nodiscard]] bool stalled(side from) const noexcept;
     [[nodiscard]] std::size_t unread(side end) const noexcept { return pipe_to(end).inbox.size(); }
+    [[nodiscard]] const arrived_byte& unread_byte(side end, std::size_t index) const {
+        return pipe_to(end).inbox[index];
+    }
     // When the first unread byte arrived in the socket of `end`, never if there is none.
     [[nodiscard]] sim_time oldest_unread(side end) const noexcept;
     // When the last byte that `end` has read had arrived in its socket.
@@ -103,10 +119,6 @@ private:
     struct segment {
         sim_time arrives{0};
         std::size_t count = 0;
-    };
-    struct arrived_byte {
-        std::byte value{};
-        sim_time at{0};
     };
     // From one end to the other. Empty deques cost memory, which a short run does not mind.
     struct pipe {

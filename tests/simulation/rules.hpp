@@ -50,6 +50,7 @@ struct claim_record {
     std::vector<seen_frame> written;
     protocol::server_frame_decoder written_decoder;
     bool error_written = false;
+    bool alert_sent = false;  // a fatal one
     bool write_short = false;
     bool write_failed = false;
     bool touched = false;
@@ -60,6 +61,7 @@ struct claim_record {
     std::uint64_t acquireds_read = 0;
     std::uint64_t token_read = 0;
     bool error_read = false;
+    bool alert_read = false;
 
     // The client.
     bool honest = false;  // it uses the library's claim
@@ -75,6 +77,7 @@ struct expiry_evidence {
     nanoseconds last_arrival{0};  // when the last byte that was read had arrived
     nanoseconds last_receive{0};  // a reading of the moment when it was read, not before
     bool unread_before_reading = false;
+    bool word_read = false;    // close_notify or a fatal alert of the peer
     bool reads = false;        // neither given up by the kernel nor blocked by its replies
     bool was_stopped = false;  // the server, since the deadline
 };
@@ -109,6 +112,9 @@ struct expiry_evidence {
 //   answered_before_fin     and not less, if the client half-closed and read to the end
 //   token_read              the token of the grant
 //   error_arrives           an ERROR that was written reaches a client that is there
+//   alert_arrives           so does a fatal alert of the record layer
+//   records_intact          the library and the server can open each other's records
+//   same_bytes_again        a record that was half sent is finished with the bytes it began with
 //   believer_owns           who believes is the owner, unless its end was announced
 //   two_believers           at most one does, unless the end of the others was announced
 //   loser_stops             on the frame, the FIN or the RST
@@ -145,7 +151,9 @@ public:
 
     // ---- replies, in rules_replies.cpp
     void received(claim_record& who, std::size_t messages);
-    // FIN or RST was seen by the server.
+    // What the client sent is no record; the server's alert was handed to the kernel, or not.
+    void cannot_read(claim_record& who, bool alert_sent);
+    // FIN or RST was seen by the server, or the same said in a record.
     void peer_closed(claim_record& who);
     void error_due(claim_record& who);
     void wrote(claim_record& who, std::span<const std::byte> taken, std::size_t offered);

@@ -41,6 +41,13 @@ void rules::received(claim_record& who, std::size_t messages) {
     touch(who);
 }
 
+void rules::cannot_read(claim_record& who, bool alert_sent) {
+    if (who.honest) {
+        fail("records_intact", who, "the server cannot open what the client sent");
+    }
+    who.alert_sent = alert_sent;
+}
+
 void rules::peer_closed(claim_record& who) {
     who.word_given = true;
     touch(who);
@@ -168,6 +175,9 @@ void rules::client_read_end(const claim_record& who, bool troubled,
                             std::optional<std::uint64_t> messages) {
     if (who.error_written && !who.error_read && !troubled && !who.excused) {
         fail("error_arrives", who, "the connection ended and the ERROR did not arrive");
+    }
+    if (who.alert_sent && !who.alert_read && !troubled && !who.excused) {
+        fail("alert_arrives", who, "the connection ended and the alert did not arrive");
     }
     const bool whole = who.at == claim_record::stage::ended &&
                        who.reason == core::end_reason::graceful && !who.refused && !troubled &&

@@ -229,6 +229,9 @@ void rules::ended(const core::ended& what) {
 
 void rules::expired(const claim_record& who, const expiry_evidence& evidence) {
     const nanoseconds silence = evidence.reading - evidence.last_arrival;
+    if (evidence.word_read) {
+        fail("ends_at_once", who, "expired although its peer had said that this is the end");
+    }
     if (evidence.reads && evidence.unread_before_reading) {
         fail("early_expiry", who, "expired with a byte in its socket that was there to be read");
     }

@@ -49,7 +49,7 @@ core::time_point server_process::now() noexcept {
             who->heard_at = last_reading_;
         }
         if (claim_session* const who = std::exchange(blocked_, nullptr)) {
-            who->blocked_at = last_reading_;
+            who->blocked_since(last_reading_);
         }
         may_stop();
     }
@@ -69,17 +69,26 @@ guest& server_process::guest_of(const core::session& who) const {
     return *guests_.at(static_cast<std::uint32_t>(who.id().value));
 }
 
+void server_process::note_frame(const core::fact& what) {
+    const auto note = [this](const core::session& who, std::size_t bytes) {
+        guest_of(who).session->frame_stated(bytes, last_reading_);
+    };
+    if (const auto* const wait = std::get_if<core::queued>(&what)) {
+        note(*wait->who, protocol::waiting_frame.size());
+    } else if (const auto* const grant = std::get_if<core::granted>(&what)) {
+        note(*grant->who, protocol::acquired_bytes);
+    } else if (const auto* const ack = std::get_if<core::acknowledged>(&what)) {
+        note(*ack->who, ack->state == core::session_state::owning ? protocol::acquired_bytes
+                                                                  : protocol::waiting_frame.size());
+    }
+}
+
 void server_process::on_fact(const core::fact& what) {
     if (!alive_) {
         return;
     }
     rules_->fact_stated(what);
-    if (const auto* const grant = std::get_if<core::granted>(&what)) {
-        guest& host = guest_of(*grant->who);
-        if (host.record().write_short) {
-            host.session->pushed_at = last_reading_;
-        }
-    }
+    note_frame(what);
     const auto* const end = std::get_if<core::ended>(&what);
     if (end == nullptr) {
         return;
@@ -89,20 +98,21 @@ void server_process::on_fact(const core::fact& what) {
     const claim_record& record = host.record();
     if (record.write_short && !who.dropped) {
         rules_->ended_by_limit(record, end->why, who.heard_at + record.lease,
-                               who.blocked_at + settings_.io_timeout);
+                               who.blocked_at() + settings_.io_timeout);
     }
     if (end->why == core::end_reason::expired) {
         rules_->expired(
-            record,
-            {.reading = last_reading_,
-             .last_arrival = machine_->steady.at(host.link().last_read_arrived(side::server)),
-             .last_receive = who.heard_at,
-             .unread_before_reading = host.link().oldest_unread(side::server) < last_reading_real_,
-             .reads = !who.dropped && !record.write_short && !record.write_failed,
-             .was_stopped = stopped_since(who.heard_at + record.lease)});
+            record, {.reading = who.dropped ? last_reading_ : who.read_before,
+                     .last_arrival = machine_->steady.at(host.stream().last_read_arrived()),
+                     .last_receive = who.heard_at,
+                     .unread_before_reading = host.stream().oldest_unread() < who.read_before_real,
+                     .word_read = host.stream().records() != nullptr &&
+                                  host.stream().records()->peer_ended(),
+                     .reads = !who.dropped && !record.write_short && !record.write_failed,
+                     .was_stopped = stopped_since(who.heard_at + record.lease)});
     } else if (end->why == core::end_reason::io_timeout) {
-        rules_->io_timed_out(record, last_reading_ - who.blocked_at, settings_.io_timeout,
-                             stopped_since(who.blocked_at + settings_.io_timeout));
+        rules_->io_timed_out(record, last_reading_ - who.blocked_at(), settings_.io_timeout,
+                             stopped_since(who.blocked_at() + settings_.io_timeout));
     }
 }
 
@@ -176,9 +186,16 @@ void server_process::turn() {
     if (alive_) {
         admit_moved();
     }
+    // A loop gives no order to a timer and the sockets.
+    const bool timer_first = world_->random.chance(500'000);
+    if (timer_first) {
+        judge_due();
+    }
     serve_ready();
     obey_operator();
-    judge_due();
+    if (!timer_first) {
+        judge_due();
+    }
     shut_down_some();
     busy_ = false;
     if (!alive_) {
@@ -245,9 +262,11 @@ void server_process::judge_due() {
 
 void server_process::look_for_unread() const {
     for (const auto& [id, who] : guests_) {
-        const sim_time arrived = who->link().oldest_unread(side::server);
-        if (who->session && arrived != never) {
-            const sim_time since = std::max({arrived, last_stop_end_, who->admitted_at});
+        const bool reads = who->session && !who->session->dropped;
+        const sim_time arrived = reads ? who->stream().oldest_unread() : never;
+        if (arrived != never) {
+            const sim_time since =
+                std::max({arrived, last_stop_end_, who->admitted_at, who->last_receive});
             rules_->left_unread(who->record(), world_->events.now() - since);
         }
     }

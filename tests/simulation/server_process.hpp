@@ -78,6 +78,7 @@ private:
     // A point at which the scheduler may take the processor away.
     void may_stop();
     void stop_here(sim_time pause);
+    void note_frame(const core::fact& what);
     [[nodiscard]] guest& guest_of(const core::session& who) const;
     [[nodiscard]] bool stopped_since(nanoseconds reading) const noexcept;
 

@@ -50,6 +50,20 @@ void draw_faults(swarm& plan, random_source& random) {
     plan.drops_heal = random.chance(500'000);
 }
 
+void draw_transport(swarm& plan, random_source& random) {
+    plan.over = random.chance(400'000) ? transport::records : transport::plain;
+    plan.record_cuts = perhaps(random, 500'000);
+    plan.short_reads = static_cast<per_million>(random.spread(50'000, 800'000));
+    plan.read_ahead = random.chance(500'000);
+    if (plan.over == transport::records) {
+        // A record is longer than what it holds, and must get through a cramped buffer in time.
+        plan.send_buffer += 16;
+        plan.receive_buffer += 16;
+        // Only these send so much at once that something stays inside.
+        plan.blunt_peers = std::max(plan.blunt_peers, 1);
+    }
+}
+
 }  // namespace
 
 swarm draw_swarm(random_source& random) {
@@ -66,6 +80,7 @@ swarm draw_swarm(random_source& random) {
     plan.drift_at_limits = random.chance(300'000);
     plan.drift_max = random.chance(250'000) ? 0 : 100;
     plan.safety_steps = static_cast<std::uint64_t>(random.spread(500, 12'000));
+    draw_transport(plan, random);
     return plan;
 }
 
@@ -143,6 +158,11 @@ tally& tally::operator+=(const tally& more) {
     spikes += more.spikes;
     short_writes += more.short_writes;
     resets += more.resets;
+    records_opened += more.records_opened;
+    records_half_sent += more.records_half_sent;
+    reads_held_back += more.reads_held_back;
+    alerts_read += more.alerts_read;
+    runs_over_records += more.runs_over_records;
     for (std::size_t at = 0; at < faults.size(); ++at) {
         faults[at] += more.faults[at];
     }

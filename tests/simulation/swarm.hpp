@@ -34,6 +34,12 @@ enum class fault : std::uint8_t {
 inline constexpr std::size_t fault_kinds = 18;
 [[nodiscard]] std::string_view to_string(fault kind) noexcept;
 
+// What stands between the processes and their sockets.
+enum class transport : std::uint8_t {
+    plain,
+    records,  // a record layer as TLS has it: record_layer.hpp
+};
+
 // One run's weather, drawn from its seed: how slow, how lossy, how unlucky, and which faults exist
 // in it at all. Swarm testing: a run that lacks some faults reaches states that the average of all
 // faults never reaches.
@@ -55,6 +61,12 @@ struct swarm {
     // Of each side of each connection, in bytes: small ones make writes short.
     std::size_t send_buffer = 0;
     std::size_t receive_buffer = 0;
+
+    transport over = transport::plain;
+    // Of a record layer.
+    per_million record_cuts = 0;  // that what is written together becomes several records
+    per_million short_reads = 0;  // that a read returns less than there is
+    bool read_ahead = false;      // a read takes from the socket all that is there
 
     // That a process is stopped at one of the points between its system calls.
     per_million server_stops = 0;
@@ -102,6 +114,11 @@ struct tally {
     std::uint64_t spikes = 0;
     std::uint64_t short_writes = 0;
     std::uint64_t resets = 0;
+    std::uint64_t records_opened = 0;
+    std::uint64_t records_half_sent = 0;  // for a while
+    std::uint64_t reads_held_back = 0;    // that left bytes inside the layer
+    std::uint64_t alerts_read = 0;        // fatal ones
+    std::uint64_t runs_over_records = 0;
     std::array<std::uint64_t, fault_kinds> faults{};
 
     tally& operator+=(const tally& more);

@@ -367,6 +367,7 @@ void whole_world::run() {
         world_.log.fail("nothing_left", "the server still has sessions, locks or connections");
     }
     ++world_.counts->seeds;
+    world_.counts->runs_over_records += world_.plan.over == transport::records ? 1U : 0U;
     world_.counts->steps += world_.events.step();
     world_.counts->simulated += world_.events.now();
     world_.events.after_each({});
