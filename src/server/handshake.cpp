@@ -60,15 +60,15 @@ void handshake::take(std::span<const std::byte> bytes) {
             return;
         case protocol::acquire_decoder::status::complete: {
             unlink();
+            // Not in braces at once: g++ 12 then warns of a pointer that is never uninitialised.
+            claim_arrival claim;
+            claim.peer = peer_;
+            claim.identity = std::move(identity_);
+            claim.request = decoder_.take_request();
+            claim.received_at = received_at;
             const auto rest = bytes.subspan(used);
-            owner_->on_claim(std::move(socket_), {.connection = {},
-                                                  .peer = peer_,
-                                                  .identity = std::move(identity_),
-                                                  .request = decoder_.take_request(),
-                                                  .hash = {},
-                                                  .received_at = received_at,
-                                                  .rest = {rest.begin(), rest.end()},
-                                                  .access_generation = 0});
+            claim.rest.assign(rest.begin(), rest.end());
+            owner_->on_claim(std::move(socket_), std::move(claim));
             return;
         }
         case protocol::acquire_decoder::status::malformed:
