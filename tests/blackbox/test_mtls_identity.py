@@ -117,6 +117,15 @@ def test_chain_over_intermediate_authorities(server, authority, version):
         client.own("let-in")
 
 
+def test_an_intermediate_authority_may_be_all_that_is_trusted(start_server, authority, mtls_files):
+    middle = authority.authority_below("middle")
+    mtls_files.trust(middle)
+    server = start_server(tls=mtls_files)
+    server.owner("let-in", credentials=middle.issue_client("client")).close()
+    refused(server, credentials=authority.issue_client("client"))
+    refused(server, credentials=authority.authority_below("middle").issue_client("client"))
+
+
 def test_chain_over_an_expired_authority(server, authority):
     expired = authority.authority_below("middle", starts=-2 * DAY, ends=-1)
     refused(server, credentials=expired.issue_client("client"))

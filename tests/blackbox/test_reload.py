@@ -244,20 +244,26 @@ def test_client_certificate_is_required_after_any_number_of_reloads(server, auth
 
 
 @both_versions
-def test_ca_that_is_taken_out_lets_nobody_in_any_more(server, authority, new_authority, mtls_files, version):
-    """Case T2; owners and waiters stay, as it is only about new connections."""
-    old, new = mtls_files.client, new_authority.issue_client("client")
-    with server.owner("stays", version=version) as owner, server.waiter("stays", version=version) as waiter:
-        check_refused(server, credentials=new, version=version)
-        mtls_files.trust(authority, new_authority)
+@pytest.mark.parametrize("identified", [True, False], ids=["identified", "not identified"])
+def test_ca_that_is_taken_out_lets_nobody_in_any_more(server, mtls_files, tmp_path, identified, version):
+    """Case T2, by way of both, though they share their name; owners and waiters stay, as it is only about
+    new connections."""
+    authorities = [Authority(tmp_path, "lab", identified=identified) for _ in range(2)]
+    old, new = ({"credentials": each.issue_client("client"), "version": version} for each in authorities)
+    mtls_files.trust(authorities[0])
+    server.reload_well()
+    with server.owner("stays", **old) as owner, server.waiter("stays", **old) as waiter:
+        check_refused(server, **new)
+        for both in (authorities, reversed(authorities)):
+            mtls_files.trust(*both)
+            server.reload_well()
+            for client in (old, new):
+                server.owner("both", **client).close()
+        mtls_files.trust(authorities[1])
         server.reload_well()
-        for credentials in (old, new):
-            server.owner("both", credentials=credentials, version=version).close()
-        mtls_files.trust(new_authority)
-        server.reload_well()
-        check_refused(server, credentials=old, version=version)
+        check_refused(server, **old)
         check_refused(server, credentials=None, version=version)
-        server.owner("new", credentials=new, version=version).close()
+        server.owner("new", **new).close()
         owner.heartbeat().expect_acquired()
         waiter.heartbeat().expect_waiting()
         owner.close()

@@ -114,15 +114,17 @@ def _issued_by(signing_key):
     return _extension("2.5.29.35", sequence(tlv(0x80, _key_identifier(signing_key))))
 
 
-def _authority_extensions(key, signing_key):
-    yield _issued_by(signing_key)
-    yield _extension("2.5.29.14", tlv(0x04, _key_identifier(key)))
+def _authority_extensions(key, signing_key, identified):
+    if identified:
+        yield _issued_by(signing_key)
+        yield _extension("2.5.29.14", tlv(0x04, _key_identifier(key)))
     yield _extension("2.5.29.19", sequence(tlv(0x01, b"\xff")), critical=True)  # basicConstraints: CA
     yield _extension("2.5.29.15", _bit_string(b"\x86", unused_bits=1), critical=True)  # keyUsage: sign all
 
 
-def _leaf_extensions(names, usages, signing_key):
-    yield _issued_by(signing_key)
+def _leaf_extensions(names, usages, signing_key, identified):
+    if identified:
+        yield _issued_by(signing_key)
     if names:
         yield _extension("2.5.29.17", sequence(*names))
     if usages:
@@ -207,12 +209,18 @@ class Credentials:
 
 
 class Authority:
-    """Signs certificates. Its own is in the file `certificate`; all its files are below the folder."""
+    """Signs certificates. Its own is in the file `certificate`; all its files are below the folder.
+
+    identified: certificates say by which of several keys of that name they were signed.
+    """
 
     _numbers = itertools.count()
 
-    def __init__(self, folder, name="test authority", *, above=None, key="ec", starts=-HOUR, ends=10 * DAY):
+    def __init__(
+        self, folder, name="test authority", *, above=None, key="ec", starts=-HOUR, ends=10 * DAY, identified=True
+    ):
         self.folder = pathlib.Path(folder)
+        self._identified = identified
         self._key = make_key(key)
         self._subject = sequence(common_name(name))
         signing_key = above._key if above else self._key
@@ -221,7 +229,7 @@ class Authority:
             key=self._key,
             issuer=above._subject if above else self._subject,
             signing_key=signing_key,
-            extensions=_authority_extensions(self._key, signing_key),
+            extensions=_authority_extensions(self._key, signing_key, identified),
             starts=starts,
             ends=ends,
         )
@@ -258,7 +266,7 @@ class Authority:
             key=private_key,
             issuer=self._subject,
             signing_key=self._key,
-            extensions=_leaf_extensions(names, usages, self._key),
+            extensions=_leaf_extensions(names, usages, self._key, self._identified),
             starts=starts,
             ends=ends,
         )
