@@ -14,6 +14,10 @@ from support.waiting import wait_until
 
 FLAGS = {
     "-listen": ("MONOLOCK_LISTEN_ADDRESS", "0.0.0.0:7070"),
+    "-tls-cert": ("MONOLOCK_TLS_CERT", ""),
+    "-tls-key": ("MONOLOCK_TLS_KEY", ""),
+    "-tls-client-ca": ("MONOLOCK_TLS_CLIENT_CA", ""),
+    "-acl-file": ("MONOLOCK_ACL_FILE", ""),
     "-io-timeout": ("MONOLOCK_IO_TIMEOUT", "5s"),
     "-log-level": ("MONOLOCK_LOG_LEVEL", "info"),
     "-log-format": ("MONOLOCK_LOG_FORMAT", "text"),
@@ -36,7 +40,7 @@ def test_help_prints_the_table():
         assert result.returncode == 0, result.stderr
         assert result.stderr == ""
         for name, (variable, default) in FLAGS.items():
-            (line,) = [line for line in result.stdout.splitlines() if re.search(rf"(^|\s){name}\b", line)]
+            (line,) = [line for line in result.stdout.splitlines() if re.match(rf"\s*{name}\b", line)]
             assert variable in line and default in line, line
 
 
@@ -88,6 +92,13 @@ BAD_FLAGS = {
     "IPv6 without port": (["-listen", "[::1]"], "-listen"),
     "bracket not closed": (["-listen", "[::1:7070"], "-listen"),
     "Unix socket without path": (["-listen", "unix:"], "-listen"),
+    "certificate without its key": (["-tls-cert", "x"], "-tls-cert"),
+    "key without its certificate": (["-tls-key", "x"], "-tls-key"),
+    "client CA without TLS": (["-tls-client-ca", "x"], "-tls-client-ca"),
+    "client CA without the key": (["-tls-client-ca", "x", "-tls-cert", "x"], "-tls-key"),
+    "rules without TLS": (["-acl-file", "x"], "-acl-file"),
+    "rules without a client CA": (["-acl-file", "x", "-tls-cert", "x", "-tls-key", "x"], "-acl-file"),
+    "empty certificate": (["-tls-cert", "", "-tls-key", "x"], "-tls-cert"),
 }
 
 
@@ -104,6 +115,21 @@ BAD_VARIABLES = {
     "MONOLOCK_THREADS": "0",
     "MONOLOCK_SHUTDOWN_DELAY": "-1s",
 }
+
+
+PARTNERLESS = ["MONOLOCK_TLS_CERT", "MONOLOCK_TLS_KEY", "MONOLOCK_TLS_CLIENT_CA", "MONOLOCK_ACL_FILE"]
+
+
+@pytest.mark.parametrize("variable", PARTNERLESS)
+def test_variable_without_its_partner(variable):
+    check_one_line(run_to_end(env={variable: "x"}), 2, variable)
+
+
+def test_partners_may_come_one_by_flag_and_one_by_variable(start_server, tls_files):
+    variables = {"MONOLOCK_TLS_KEY": str(tls_files.key)}
+    server = start_server("-tls-cert", str(tls_files.certificate), env=variables)
+    with tls_files.connect(server.address) as client:
+        client.own("mixed")
 
 
 @pytest.mark.parametrize("variable, value", BAD_VARIABLES.items(), ids=BAD_VARIABLES.keys())
