@@ -22,7 +22,8 @@ void PrintTo(const claim_loss& loss, std::ostream* out) {
     constexpr std::array kinds{"acquire_timeout", "heartbeat_timeout", "connection_closed",
                                "protocol_violation", "server_error"};
     constexpr std::array violations{"none",       "unsolicited_answer", "waiting_after_acquired",
-                                    "zero_token", "changed_token",      "unknown_type"};
+                                    "zero_token", "changed_token",      "unknown_type",
+                                    "tls_alert"};
     *out << kinds.at(static_cast<std::size_t>(loss.kind)) << " during ";
     PrintTo(loss.during, out);
     *out << ", violation " << violations.at(static_cast<std::size_t>(loss.what)) << ", code "
@@ -343,6 +344,18 @@ TEST_F(claim_dialogue, refuses_every_byte_that_no_frame_starts_with) {
         EXPECT_EQ(hears(20ms, std::string(1, static_cast<char>(byte))), claim_state::lost);
         expect_violation(violation::unknown_type, claim_state::held);
     }
+}
+
+// What a TLS server may answer to plain bytes; later it is a byte like any other.
+TEST_F(claim_dialogue, tells_a_server_that_speaks_tls) {
+    request();
+    EXPECT_EQ(hears(1ms, "\x15\x03"), claim_state::lost);
+    expect_violation(violation::tls_alert, claim_state::requesting);
+
+    subject = claim{"n", 1000ms};
+    be_granted();
+    EXPECT_EQ(hears(20ms, "\x15"), claim_state::lost);
+    expect_violation(violation::unknown_type, claim_state::held);
 }
 
 TEST_F(claim_dialogue, says_and_hears_nothing_more_once_lost) {

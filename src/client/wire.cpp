@@ -1,6 +1,5 @@
 #include "client/wire.hpp"
 
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -8,8 +7,6 @@
 #include "monolock/error.hpp"
 
 namespace monolock::detail {
-
-wire::wire() noexcept : input_needs_{EPOLLIN} {}
 
 void wire::secure(const tls::context& from, const security& how) {
     channel_.emplace(from, tls::role::client, socket_.load());

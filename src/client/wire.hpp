@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +41,7 @@ public:
         std::string detail;
     };
 
-    wire() noexcept;
+    wire() noexcept = default;
     wire(const wire&) = delete;
     wire& operator=(const wire&) = delete;
     // As abandon(): whoever used it has closed it, unless this is a forked child.
@@ -86,7 +88,7 @@ private:
     std::atomic<int> socket_{-1};
     std::optional<tls::channel> channel_;
     const security* how_ = nullptr;  // with a channel
-    std::uint32_t input_needs_;
+    std::uint32_t input_needs_ = EPOLLIN;
     std::uint32_t output_needs_ = 0;
     ending end_;
 };
