@@ -146,16 +146,25 @@ TEST_P(tls_refusal, files_that_are_wrong_send_nothing) {
 // A rotation replaces two files, one after the other.
 TEST_P(tls_refusal, files_that_are_being_replaced_are_read_once_more) {
     const auto own = authority.issue({});
-    const tls_options how = showing(own);
-    folder.write("client.key", authority.issue({}).key);
-    client subject = make(how);
-    auto call = in_background([&] { return subject.acquire("n", 10s).token(); });
-    std::this_thread::sleep_for(15ms);
-    folder.write("client.key", own.key);
-    peer connection = accept();
-    connection.expect_acquire("n", 10s);
-    connection.send(acquired_frame(7));
-    EXPECT_EQ(call.get(), 7U);
+    const auto other = authority.issue({});
+    client subject = make(showing(own));
+    expect_timely([&]() -> std::string {
+        folder.write("client.key", other.key);
+        std::error_code reported;
+        auto call = in_background([&] { return subject.acquire("n", 10s, {}, reported).token(); });
+        std::this_thread::sleep_for(15ms);
+        folder.write("client.key", own.key);
+        auto connection = server.accept_within(1s);
+        if (!connection) {
+            call.get();
+            return "reported " + reported.message();
+        }
+        EXPECT_EQ(connection->secure(side), tls::status::ok);
+        connection->expect_acquire("n", 10s);
+        connection->send(acquired_frame(7));
+        EXPECT_EQ(call.get(), 7U);
+        return {};
+    });
 }
 
 // ---- peers that speak something else ----
