@@ -33,6 +33,7 @@ struct server_config {
     std::string tls_key;
     std::string tls_client_ca;
     std::string acl_file;
+    std::string audit_log;  // "-": standard output
 
     bool check_only = false;  // read the files, say what is wrong with them, serve nobody
 

@@ -17,16 +17,14 @@ namespace monolock::server {
 namespace {
 
 constexpr std::size_t lines_queued_max = 8192;
-constexpr std::chrono::seconds seldom_interval{5};
 constexpr std::chrono::seconds drain_time_max{1};
 
 }  // namespace
 
 std::optional<std::uint64_t> log_gate::pass(std::chrono::steady_clock::time_point now) noexcept {
     const auto ticks = now.time_since_epoch().count();
-    const auto after = std::chrono::steady_clock::duration{seldom_interval}.count();
     auto due = next_.load();
-    if (ticks < due || !next_.compare_exchange_strong(due, ticks + after)) {
+    if (ticks < due || !next_.compare_exchange_strong(due, ticks + interval_.count())) {
         ++suppressed_;
         return std::nullopt;
     }

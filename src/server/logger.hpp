@@ -22,11 +22,16 @@ namespace monolock::server {
 // One kind of line that is written seldom. Any thread.
 class log_gate {
 public:
+    // One line passes in each interval.
+    log_gate() noexcept : log_gate{std::chrono::seconds{5}} {}
+    explicit log_gate(std::chrono::seconds interval) noexcept : interval_{interval} {}
+
     // Whether a line is due at `now`; if so, how many were suppressed since the last one.
     [[nodiscard]] std::optional<std::uint64_t> pass(
         std::chrono::steady_clock::time_point now) noexcept;
 
 private:
+    std::chrono::steady_clock::duration interval_;
     std::atomic<std::chrono::steady_clock::rep> next_{0};
     std::atomic<std::uint64_t> suppressed_{0};
 };
@@ -49,7 +54,7 @@ public:
                std::initializer_list<telemetry::log_field> fields = {});
 
     // For what outsiders can cause as often as they like: all calls with one gate together write at
-    // most one line in five seconds, which says how many it stands for.
+    // most one line in its interval, which says how many it stands for.
     void write_seldom(log_gate& gate, telemetry::log_level level, std::string_view message,
                       std::initializer_list<telemetry::log_field> fields = {});
 

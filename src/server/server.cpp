@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "server/access_file.hpp"
+#include "server/audit_log.hpp"
 #include "server/listener.hpp"
 #include "server/reload.hpp"
 #include "server/shard.hpp"
@@ -33,6 +34,9 @@ std::optional<access_file> open_access_file(const config::server_config& configu
     }
     return access_file{configuration.acl_file};
 }
+
+// For the audit log, when a second signal ends the process on the spot.
+constexpr std::chrono::milliseconds last_words_time{100};
 
 core::name_hasher make_hasher() {
     core::name_hasher::key secret{};
@@ -74,12 +78,14 @@ private:
     void drain();
     void close_sessions();
     void stop();
+    void end_shards();
 
     // Posts `step` to every shard, and `then` to the control loop when all have called back.
     void on_all_shards(void (shard::*step)(shard::callback), std::function<void()> then);
 
     config::server_config configuration_;
     logger log_;
+    std::optional<audit_log> audit_;
     loop loop_{one_thread_hint};
     boost::asio::signal_set signals_{loop_, SIGTERM, SIGINT, SIGHUP};
     loop_timer timer_{loop_};
@@ -110,6 +116,9 @@ server::server(const config::server_config& configuration)
               .tls_at_start = tls_ ? tls_->setting() : tls_setting{},
               .log = &log_,
               .shards = {}} {
+    if (!configuration.audit_log.empty()) {
+        around_.audit = &audit_.emplace(configuration.audit_log, log_);
+    }
     const std::uint64_t descriptors = raise_descriptor_limit();
     open_shards();
     add_reloads();
@@ -121,6 +130,10 @@ server::server(const config::server_config& configuration)
 }
 
 server::~server() {
+    end_shards();
+}
+
+void server::end_shards() {
     for (const auto& each : around_.shards) {
         each->stop_and_join();
     }
@@ -160,6 +173,10 @@ void server::add_reloads() {
             });
         });
     }
+    // Standard output cannot be opened anew.
+    if (audit_ && configuration_.audit_log != "-") {
+        reload_.add("audit", [this] { return audit_->reopen(); });
+    }
 }
 
 void server::run() {
@@ -176,6 +193,10 @@ void server::run() {
              {.key = "connections_max", .value = around_.accepting.budget.connections_max()}});
     }
     loop_.run();
+    end_shards();
+    if (audit_) {
+        audit_->finish(configuration_.io_timeout);
+    }
     log_.write(log_level::info, "stopped");
 }
 
@@ -198,6 +219,9 @@ void server::on_signal(int number) {
             begin_shutdown();
             return;
         case stage::shutting_down:
+            if (audit_) {
+                audit_->finish(last_words_time);
+            }
             listener_.remove_file();
             std::_Exit(static_cast<int>(exit_status::failed));
     }

@@ -17,6 +17,11 @@ constexpr std::size_t judge_batch = 256;
 constexpr auto shutting_down = protocol::error_code::server_shutting_down;
 constexpr auto not_authorized = protocol::error_code::not_authorized;
 
+audit_subject subject_of(const core::session& session) {
+    const auto& who = static_cast<const socket_session&>(session);
+    return {.lock = who.lock_name(), .identity = who.identity(), .peer = who.peer()};
+}
+
 }  // namespace
 
 shard::shard(shard_surroundings& surroundings, std::size_t number)
@@ -245,6 +250,10 @@ bool shard::permits(const claim_arrival& claim) const {
 void shard::deny(connection_socket&& socket, const claim_arrival& claim) {
     ++around_->acl_denials;
     refuse(std::move(socket), not_authorized, protocol::canonical_reason(not_authorized));
+    if (around_->audit != nullptr) {
+        around_->audit->denied(
+            {.lock = claim.request.name, .identity = claim.identity, .peer = claim.peer});
+    }
     log_denied(claim);
 }
 
@@ -387,9 +396,25 @@ void shard::report_if_drained() {
 }
 
 void shard::on_fact(const core::fact& what) {
-    if (!around_->log->writes(telemetry::log_level::debug)) {
-        return;
+    if (around_->audit != nullptr) {
+        audit(what);
     }
+    if (around_->log->writes(telemetry::log_level::debug)) {
+        log_fact(what);
+    }
+}
+
+// Grants and ends of ownership; heartbeats and queueing are nobody's business later.
+void shard::audit(const core::fact& what) {
+    if (const auto* const grant = std::get_if<core::granted>(&what)) {
+        around_->audit->granted(subject_of(*grant->who), grant->token, grant->waited);
+    } else if (const auto* const end = std::get_if<core::ended>(&what);
+               end != nullptr && end->was == core::session_state::owning) {
+        around_->audit->released(subject_of(*end->who), end->who->token(), end->lasted, end->why);
+    }
+}
+
+void shard::log_fact(const core::fact& what) {
     if (const auto* const grant = std::get_if<core::granted>(&what)) {
         const auto& who = static_cast<const socket_session&>(*grant->who);
         const std::string from = who.peer().to_string();
@@ -440,6 +465,9 @@ void shard::log_ended(const core::ended& what) {
 
 void shard::on_error_due(const core::connected_session& who, protocol::error_code code,
                          std::string_view reason) {
+    if (around_->audit != nullptr && code == not_authorized) {
+        around_->audit->denied(subject_of(who));  // a waiter, by new rules
+    }
     if (!around_->log->writes(telemetry::log_level::debug)) {
         return;
     }

@@ -13,6 +13,7 @@
 #include "core/session_engine.hpp"
 #include "server/acceptor.hpp"
 #include "server/access_policy.hpp"
+#include "server/audit_log.hpp"
 #include "server/claim_arrival.hpp"
 #include "server/foreign_protocol.hpp"
 #include "server/handshake.hpp"
@@ -40,6 +41,7 @@ struct shard_surroundings {
     core::nanoseconds io_timeout;
     tls_setting tls_at_start;  // without context: connections are plain
     logger* log;
+    audit_log* audit = nullptr;                  // null: off
     std::vector<std::unique_ptr<shard>> shards;  // complete before the first one runs
 };
 
@@ -136,6 +138,8 @@ private:
     void log_refused(const peer_address& peer, const protocol::malformed& refusal,
                      std::span<const std::byte> seen);
     void log_denied(const claim_arrival& claim);
+    void audit(const core::fact& what);
+    void log_fact(const core::fact& what);
     void log_ended(const core::ended& what);
 
     shard_surroundings* around_;

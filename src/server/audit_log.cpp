@@ -1,0 +1,345 @@
+#include "server/audit_log.hpp"
+
+#include <pthread.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "server/audit_file.hpp"
+#include "server/audit_writer.hpp"
+
+namespace monolock::server {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+using telemetry::log_level;
+
+// Events of so long go out in one write, so that a busy server pays for no wake-up an event.
+constexpr std::chrono::milliseconds gather_time{5};
+// After a refusal the disk is asked again so often.
+constexpr std::chrono::milliseconds retry_pause{100};
+// A pipe that is full for a moment is nothing to report.
+constexpr std::chrono::seconds full_time_max{1};
+constexpr std::chrono::minutes complaint_interval{1};
+// What finish() gives the thread beyond its time, before it takes it to be stuck in a write.
+constexpr std::chrono::milliseconds stuck_time_max{500};
+
+config::parsed<std::unique_ptr<audit_sink>> open_file(const std::string& path) {
+    auto file = audit_file::open(path);
+    if (!file) {
+        return file.error();
+    }
+    return std::unique_ptr<audit_sink>{*std::move(file)};
+}
+
+// The diagnostic of a path, for people.
+config::diagnostic about(const std::string& path, const config::diagnostic& why) {
+    return {"audit log " + path + ": " + why.text};
+}
+
+std::unique_ptr<audit_sink> open_or_throw(const audit_log::opener& open, const std::string& path) {
+    auto sink = open(path);
+    if (!sink) {
+        throw std::runtime_error{about(path, sink.error()).text};
+    }
+    return *std::move(sink);
+}
+
+}  // namespace
+
+// What the shards and the thread share. Everything under "guarded" is under mutex_, which is held
+// for moments only: never while a line is made or written, and no other lock is taken under it.
+class audit_log::worker {
+public:
+    worker(std::string path, logger& log, opener open, audit_queue::limits bounds)
+        : path_{std::move(path)},
+          open_{std::move(open)},
+          writer_{open_or_throw(open_, path_)},
+          queue_{bounds},
+          log_{&log} {}
+
+    void record(const audit_entry& entry);
+    [[nodiscard]] config::checked<std::string> reopen();
+    // Asks the thread to end; whether it has, in time.
+    [[nodiscard]] bool end_within(core::nanoseconds time_max);
+    // The thread is left to itself: it must not use the log, which ends before it may.
+    void abandon();
+    void report_unwritten();
+
+    [[nodiscard]] std::uint64_t lost_events() const;
+
+    // The thread's function.
+    void run();
+
+private:
+    using lock = std::unique_lock<std::mutex>;
+
+    [[nodiscard]] std::uint64_t waiting() const noexcept { return queue_.count() + in_hand_; }
+    void await_work(lock& held);
+    void write_some(lock& held);
+    void note_outcome(int error, clock::time_point now);
+    void complain(std::string_view why);
+    void report_recovery();
+
+    const std::string path_;
+    const opener open_;
+
+    // The thread's own; others may look only once it has ended.
+    audit_writer writer_;
+    std::optional<clock::time_point> refused_since_;
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+
+    // guarded
+    audit_queue queue_;
+    logger* log_;  // null once abandoned
+    std::optional<clock::time_point> end_by_;
+    std::unique_ptr<audit_sink> next_sink_;  // to go on in
+    bool sleeping_ = false;                  // the thread waits for a first entry
+    bool ended_ = false;
+    std::size_t in_hand_ = 0;  // entries that the thread has taken and not written yet
+    bool complained_ = false;  // and not said yet that it is over
+
+    log_gate complaints_{complaint_interval};
+};
+
+void audit_log::worker::record(const audit_entry& entry) {
+    bool wake = false;
+    bool kept = false;
+    {
+        const std::lock_guard held{mutex_};
+        kept = queue_.push(entry);
+        wake = std::exchange(sleeping_, false);
+    }
+    if (wake) {
+        changed_.notify_all();
+    }
+    // The thread may be stuck in a write, so it is for the one who sees the loss to report it.
+    if (!kept) {
+        complain("the buffer is full");
+    }
+}
+
+// Opened here and not by the thread, which may be busy with the old file for long, and so that the
+// caller hears what came of it.
+config::checked<std::string> audit_log::worker::reopen() {
+    auto sink = open_(path_);
+    if (!sink) {
+        return config::diagnostics{about(path_, sink.error())};
+    }
+    const std::lock_guard held{mutex_};
+    next_sink_ = *std::move(sink);
+    changed_.notify_all();
+    return path_;
+}
+
+bool audit_log::worker::end_within(core::nanoseconds time_max) {
+    lock held{mutex_};
+    end_by_ = clock::now() + time_max;
+    changed_.notify_all();
+    return changed_.wait_until(held, *end_by_ + stuck_time_max, [this] { return ended_; });
+}
+
+void audit_log::worker::abandon() {
+    const std::lock_guard held{mutex_};
+    log_->write(log_level::error, "audit log: events were not written before the end",
+                {{.key = "file", .value = path_}, {.key = "events", .value = waiting()}});
+    log_ = nullptr;
+}
+
+void audit_log::worker::report_unwritten() {
+    const std::uint64_t left = queue_.count() + writer_.lines_left();
+    if (left > 0) {
+        log_->write(log_level::error, "audit log: events were not written before the end",
+                    {{.key = "file", .value = path_}, {.key = "events", .value = left}});
+    }
+}
+
+std::uint64_t audit_log::worker::lost_events() const {
+    const std::lock_guard held{mutex_};
+    return queue_.lost();
+}
+
+void audit_log::worker::run() {
+    lock held{mutex_};
+    while (true) {
+        await_work(held);
+        if (auto next = std::exchange(next_sink_, nullptr)) {
+            held.unlock();
+            writer_.switch_to(std::move(next));
+            held.lock();
+        }
+        if (end_by_ && writer_.idle() && queue_.empty()) {
+            break;
+        }
+        write_some(held);
+        if (end_by_ && clock::now() >= *end_by_) {
+            break;
+        }
+    }
+    ended_ = true;
+    changed_.notify_all();
+}
+
+void audit_log::worker::await_work(lock& held) {
+    if (!writer_.idle() || !queue_.empty() || next_sink_ || end_by_) {
+        return;
+    }
+    sleeping_ = true;
+    changed_.wait(held, [this] { return !sleeping_ || next_sink_ || end_by_; });
+    sleeping_ = false;
+    changed_.wait_for(held, gather_time, [this] { return next_sink_ || end_by_; });
+}
+
+void audit_log::worker::write_some(lock& held) {
+    if (writer_.idle()) {
+        const auto batch = queue_.take(std::chrono::system_clock::now());
+        if (!batch) {
+            return;
+        }
+        in_hand_ = batch->count();
+        held.unlock();
+        writer_.add(*batch);
+    } else {
+        held.unlock();
+    }
+    const int error = writer_.write();
+    note_outcome(error, clock::now());
+    if (error != 0) {
+        writer_.sink().wait(retry_pause);
+    }
+    held.lock();
+    if (error == 0) {
+        in_hand_ = 0;
+    }
+}
+
+// A full pipe (EAGAIN) may be a reader that is slow; anything else is the disk's refusal.
+void audit_log::worker::note_outcome(int error, clock::time_point now) {
+    if (error == 0) {
+        refused_since_.reset();
+        report_recovery();
+        return;
+    }
+    if (!refused_since_) {
+        refused_since_ = now;
+    }
+    if (error != EAGAIN) {
+        complain(std::generic_category().message(error));
+    } else if (now - *refused_since_ > full_time_max) {
+        complain("its reader takes nothing");
+    }
+}
+
+void audit_log::worker::complain(std::string_view why) {
+    if (!complaints_.pass(clock::now())) {
+        return;
+    }
+    const std::lock_guard held{mutex_};
+    if (log_ != nullptr) {
+        complained_ = true;
+        log_->write(log_level::error, "audit log cannot be written, events wait in memory",
+                    {{.key = "file", .value = path_},
+                     {.key = "reason", .value = why},
+                     {.key = "waiting", .value = waiting()},
+                     {.key = "lost", .value = queue_.lost()}});
+    }
+}
+
+void audit_log::worker::report_recovery() {
+    const std::lock_guard held{mutex_};
+    if (std::exchange(complained_, false) && log_ != nullptr) {
+        log_->write(log_level::info, "audit log is written again",
+                    {{.key = "file", .value = path_}, {.key = "lost", .value = queue_.lost()}});
+    }
+}
+
+audit_log::audit_log(const std::string& path, logger& log) : audit_log{path, log, open_file, {}} {}
+
+audit_log::audit_log(std::string path, logger& log, opener open, audit_queue::limits bounds)
+    : worker_{std::make_shared<worker>(std::move(path), log, std::move(open), bounds)},
+      thread_{[worker = worker_] { worker->run(); }} {
+    ::pthread_setname_np(thread_.native_handle(), "audit");
+}
+
+audit_log::~audit_log() {
+    if (thread_.joinable()) {
+        finish(retry_pause);
+    }
+}
+
+void audit_log::granted(const audit_subject& who, core::fencing_token token,
+                        core::nanoseconds waited) {
+    worker_->record({.what = audit_entry::kind::granted,
+                     .time = std::chrono::system_clock::now(),
+                     .number = token.value,
+                     .span = std::chrono::floor<std::chrono::milliseconds>(waited),
+                     .peer = who.peer,
+                     .lock = who.lock,
+                     .identity = who.identity});
+}
+
+void audit_log::released(const audit_subject& who, core::fencing_token token,
+                         core::nanoseconds held, core::end_reason why) {
+    worker_->record({.what = audit_entry::kind::released,
+                     .reason = why,
+                     .time = std::chrono::system_clock::now(),
+                     .number = token.value,
+                     .span = std::chrono::floor<std::chrono::milliseconds>(held),
+                     .peer = who.peer,
+                     .lock = who.lock,
+                     .identity = who.identity});
+}
+
+void audit_log::denied(const audit_subject& who) {
+    worker_->record({.what = audit_entry::kind::denied,
+                     .time = std::chrono::system_clock::now(),
+                     .peer = who.peer,
+                     .lock = who.lock,
+                     .identity = who.identity});
+}
+
+void audit_log::force_release(const audit_subject& who, core::fencing_token token) {
+    worker_->record({.what = audit_entry::kind::force_release,
+                     .time = std::chrono::system_clock::now(),
+                     .number = token.value,
+                     .peer = who.peer,
+                     .lock = who.lock,
+                     .identity = who.identity});
+}
+
+void audit_log::kick_waiter(const audit_subject& who) {
+    worker_->record({.what = audit_entry::kind::kick_waiter,
+                     .time = std::chrono::system_clock::now(),
+                     .peer = who.peer,
+                     .lock = who.lock,
+                     .identity = who.identity});
+}
+
+config::checked<std::string> audit_log::reopen() {
+    return worker_->reopen();
+}
+
+void audit_log::finish(core::nanoseconds time_max) {
+    if (worker_->end_within(time_max)) {
+        thread_.join();
+        worker_->report_unwritten();
+    } else {
+        // Stuck in a write that does not return. The process ends without it.
+        worker_->abandon();
+        thread_.detach();
+    }
+}
+
+std::uint64_t audit_log::lost_events() const {
+    return worker_->lost_events();
+}
+
+}  // namespace monolock::server
