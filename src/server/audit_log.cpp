@@ -253,9 +253,11 @@ void audit_log::worker::complain(std::string_view why) {
     }
 }
 
+// Once all that waited is written, so that the number of the lost is final.
 void audit_log::worker::report_recovery() {
     const std::lock_guard held{mutex_};
-    if (std::exchange(complained_, false) && log_ != nullptr) {
+    if (complained_ && queue_.empty() && log_ != nullptr) {
+        complained_ = false;
         log_->write(log_level::info, "audit log is written again",
                     {{.key = "file", .value = path_}, {.key = "lost", .value = queue_.lost()}});
     }
