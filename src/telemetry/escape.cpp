@@ -70,11 +70,25 @@ constexpr std::string_view short_escape(char32_t point) noexcept {
                             : "";
 }
 
+// How much of the text stands for itself, whatever the format; most names do to their end.
+std::size_t plain_bytes(std::string_view text) noexcept {
+    const auto* const stop = std::find_if_not(text.begin(), text.end(), [](char letter) {
+        return letter >= ' ' && letter < '\x7f' && letter != '"' && letter != '\\';
+    });
+    return static_cast<std::size_t>(stop - text.begin());
+}
+
 // Quotes and all. `escape` writes what is invalid, or must not be shown and has no short escape.
 template <class Escape>
 void append_quoted(std::string& out, std::string_view text, Escape escape) {
     out += '"';
-    while (!text.empty()) {
+    while (true) {
+        const std::size_t plain = plain_bytes(text);
+        out += text.substr(0, plain);
+        text.remove_prefix(plain);
+        if (text.empty()) {
+            break;
+        }
         const character next = first_character(text);
         if (const auto known = short_escape(next.code_point); !known.empty()) {
             out += known;

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <cstdio>
 
 #include "telemetry/escape.hpp"
 
@@ -67,14 +66,21 @@ void append_rfc3339(std::string& out, wall_time when) {
     const auto day = chrono::floor<chrono::days>(since_epoch);
     const chrono::year_month_day date{day};
     const chrono::hh_mm_ss clock{since_epoch - day};
-    std::array<char, 64> text{};
-    const int size = std::snprintf(
-        text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
-        static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-        static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
-        static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()),
-        static_cast<int>(clock.subseconds().count()));
-    out.append(text.data(), static_cast<std::size_t>(size));
+    std::array<char, 24> text{"0000-00-00T00:00:00.000"};
+    text.back() = 'Z';
+    const auto put = [&text](std::size_t end, auto value) {
+        for (auto left = static_cast<unsigned>(value); left > 0; left /= 10) {
+            text[--end] = static_cast<char>('0' + left % 10);
+        }
+    };
+    put(4, static_cast<int>(date.year()));
+    put(7, static_cast<unsigned>(date.month()));
+    put(10, static_cast<unsigned>(date.day()));
+    put(13, clock.hours().count());
+    put(16, clock.minutes().count());
+    put(19, clock.seconds().count());
+    put(23, clock.subseconds().count());
+    out.append(text.data(), text.size());
 }
 
 void format_text(const log_record& record, wall_time when, std::string& out) {
