@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/audit_arguments.hpp"
 #include "cli/check_acl.hpp"
 #include "cli/exit_code.hpp"
 #include "config/address.hpp"
@@ -169,11 +170,13 @@ constexpr auto options = config::options_of(rows);
 
 constexpr std::string_view program_help =
     "usage: monolockctl run [OPTIONS] NAME [--] COMMAND [ARGUMENT...]\n"
+    "       monolockctl audit verify|stats|tail [OPTIONS] FILE...\n"
     "       monolockctl check-acl FILE [--identity IDENTITY --lock NAME]\n"
-    "       monolockctl help run|check-acl\n"
+    "       monolockctl help run|audit|check-acl\n"
     "       monolockctl --version\n"
     "\n"
     "run        acquire the lock NAME, run COMMAND while it is held, release it\n"
+    "audit      read the server's audit log: prove it, sum it up, watch it\n"
     "check-acl  check a file of access rules, and say whether they permit a claim\n";
 
 help run_help() {
@@ -306,11 +309,14 @@ arguments parse_help(std::span<const char* const> topics) {
     if (topics.size() == 1 && topics.front() == std::string_view{"run"}) {
         return run_help();
     }
+    if (topics.size() == 1 && topics.front() == std::string_view{"audit"}) {
+        return audit_help();
+    }
     if (topics.size() == 1 && topics.front() == std::string_view{"check-acl"}) {
         return check_acl_help();
     }
     return diagnostic{"no help on " + quoted(topics.front()) +
-                      "; there are: help run, help check-acl"};
+                      "; there are: help run, help audit, help check-acl"};
 }
 
 }  // namespace
@@ -342,7 +348,8 @@ arguments parse_arguments(std::span<const char* const> words,
     if (verb == "-version" || verb == "--version") {
         return help{"monolockctl " MONOLOCK_VERSION "\n"};
     }
-    return diagnostic{"unknown command " + quoted(verb) + "; there are: run, check-acl, help"};
+    return diagnostic{"unknown command " + quoted(verb) +
+                      "; there are: run, audit, check-acl, help"};
 }
 
 }  // namespace monolock::cli

@@ -7,8 +7,9 @@ namespace monolock::cli {
 // The failures of monolockctl itself; everything else is the command's own status. Numbers are
 // permanent, and as sysexits.h has them where it has one that fits. None is 0.
 enum class exit_code : int {
-    invalid_file = 1,  // check-acl: not a valid list of access rules
+    invalid_file = 1,  // check-acl: no valid access rules; audit verify: a broken log
     usage = 2,
+    no_input = 66,        // a file that was named cannot be read
     unreachable = 69,     // not reached, or dropped before the lock was granted
     refused = 70,         // refused for good, or no monolock server, or none to trust
     system_failure = 71,  // no process, no thread, no memory

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "cli/arguments.hpp"
+#include "cli/audit_command.hpp"
 #include "cli/check_acl.hpp"
 #include "cli/console.hpp"
 #include "cli/exit_code.hpp"
@@ -21,6 +22,9 @@ namespace {
 int main_of(std::span<const char* const> words) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no thread yet
     const auto variables = [](const char* name) -> const char* { return std::getenv(name); };
+    if (!words.empty() && words.front() == std::string_view{"audit"}) {
+        return run_audit(words.subspan(1));
+    }
     const arguments parsed = parse_arguments(words, variables);
     if (const auto* const text = std::get_if<help>(&parsed)) {
         if (!print(text->text)) {

@@ -1,0 +1,87 @@
+#include "cli/audit_input.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace monolock::cli {
+
+namespace {
+
+constexpr std::size_t block_bytes = std::size_t{256} << 10U;
+
+}  // namespace
+
+audit_input::audit_input(std::string path)
+    : path_{std::move(path)}, fd_{STDIN_FILENO}, block_(block_bytes) {
+    if (path_ != "-") {
+        owned_ = posix::descriptor{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+        if (!owned_) {
+            fail();
+        }
+        fd_ = owned_.get();
+    }
+}
+
+std::string_view audit_input::read() {
+    ssize_t count = -1;
+    do {
+        count = ::read(fd_, block_.data(), block_.size());
+    } while (count < 0 && errno == EINTR);
+    if (count < 0) {
+        fail();
+    }
+    return {block_.data(), static_cast<std::size_t>(count)};
+}
+
+bool audit_input::is_regular() const {
+    struct stat about {};
+    return ::fstat(fd_, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+bool audit_input::is_replaced() const {
+    struct stat ours {};
+    struct stat named {};
+    return ::fstat(fd_, &ours) != 0 || ::stat(path_.c_str(), &named) != 0 ||
+           ours.st_dev != named.st_dev || ours.st_ino != named.st_ino;
+}
+
+bool audit_input::begins_anew() {
+    struct stat about {};
+    return ::fstat(fd_, &about) == 0 && S_ISREG(about.st_mode) &&
+           about.st_size < ::lseek(fd_, 0, SEEK_CUR) && ::lseek(fd_, 0, SEEK_SET) == 0;
+}
+
+// Backwards, block by block. The newline that ends the last line begins no other.
+void audit_input::seek_lines_before_end(std::size_t lines) {
+    const off_t end = std::max<off_t>(::lseek(fd_, 0, SEEK_END), 0);
+    std::size_t found = 0;
+    for (off_t at = end; at > 0 && lines > 0;) {
+        const auto size = std::min<off_t>(at, static_cast<off_t>(block_.size()));
+        at -= size;
+        const ssize_t count = ::pread(fd_, block_.data(), static_cast<std::size_t>(size), at);
+        if (count < 0) {
+            fail();
+        }
+        for (off_t back = count; back > 0; --back) {
+            const bool begins_line =
+                block_[static_cast<std::size_t>(back - 1)] == '\n' && at + back < end;
+            if (begins_line && ++found == lines) {
+                ::lseek(fd_, at + back, SEEK_SET);
+                return;
+            }
+        }
+    }
+    ::lseek(fd_, 0, lines > 0 ? SEEK_SET : SEEK_END);
+}
+
+void audit_input::fail() const {
+    throw std::system_error{errno, std::generic_category(), path_};
+}
+
+}  // namespace monolock::cli

@@ -1,0 +1,171 @@
+#include "cli/audit_tail.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <system_error>
+#include <variant>
+
+#include "cli/age.hpp"
+#include "cli/audit_input.hpp"
+#include "cli/console.hpp"
+#include "cli/exit_code.hpp"
+#include "telemetry/audit_reader.hpp"
+#include "telemetry/escape.hpp"
+#include "telemetry/line_splitter.hpp"
+
+namespace monolock::cli {
+
+namespace {
+
+constexpr int look_again_ms = 200;
+
+constexpr std::string_view yellow = "\x1b[33m";
+constexpr std::string_view red = "\x1b[31m";
+constexpr std::string_view plain = "\x1b[0m";
+
+std::string token_text(protocol::fencing_token token) {
+    return "  token=" + std::to_string(token.value);
+}
+
+struct details {
+    std::string operator()(const telemetry::audit_granted& what) const {
+        return token_text(what.token) + " waited=" + format_age(what.wait);
+    }
+    std::string operator()(const telemetry::audit_released& what) const {
+        return token_text(what.token) + " held=" + format_age(what.held) + " " +
+               std::string{what.reason};
+    }
+    std::string operator()(const telemetry::audit_force_release& what) const {
+        return token_text(what.token);
+    }
+    std::string operator()(const telemetry::audit_denied& /*what*/) const { return ""; }
+    std::string operator()(const telemetry::audit_kick_waiter& /*what*/) const { return ""; }
+};
+
+std::string_view colour_of(const telemetry::audit_event& event) {
+    if (std::holds_alternative<telemetry::audit_granted>(event)) {
+        return "";
+    }
+    const auto* const end = std::get_if<telemetry::audit_released>(&event);
+    return end != nullptr && end->reason == "graceful" ? "" : yellow;
+}
+
+std::string text_of(const telemetry::audit_record& record) {
+    std::string out;
+    telemetry::append_rfc3339(out, record.time);
+    std::string event{telemetry::name_of(record.event)};
+    event.resize(13, ' ');
+    out += "  " + event + "  ";
+    telemetry::append_logfmt_value(out, record.lock);
+    out += std::visit(details{}, record.event) + "  ";
+    telemetry::append_logfmt_value(out, record.remote_addr);
+    if (!record.identity.empty()) {
+        out += ' ';
+        telemetry::append_logfmt_value(out, record.identity);
+    }
+    return out;
+}
+
+// Printing each block at once keeps a terminal quick and a pipe full.
+class printer {
+public:
+    explicit printer(bool json) : json_{json}, colour_{use_colour()} {}
+
+    [[nodiscard]] bool print_lines(std::string_view block) {
+        std::string out;
+        lines_.feed(block, [&](std::string_view line) {
+            out += json_ ? std::string{line} + "\n" : format_audit_line(line, colour_);
+            return true;
+        });
+        return print(out);
+    }
+    void begin_anew() noexcept { lines_.drop_rest(); }
+
+private:
+    static bool use_colour() {
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no thread
+        return ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
+    }
+
+    bool json_;
+    bool colour_;
+    telemetry::line_splitter lines_;
+};
+
+int output_failed() {
+    complain("standard output cannot be written");
+    return to_int(exit_code::output_failed);
+}
+
+// Waits until the path names a file again: between a move and a reopen there may be none.
+audit_input open_again(const std::string& path) {
+    while (true) {
+        try {
+            return audit_input{path};
+        } catch (const std::system_error&) {
+            ::poll(nullptr, 0, look_again_ms);
+        }
+    }
+}
+
+}  // namespace
+
+std::string format_audit_line(std::string_view line, bool colour) {
+    telemetry::audit_reader reader;
+    const auto read = reader.read(line);
+    std::string text;
+    std::string_view paint = red;
+    if (const auto* const record = std::get_if<telemetry::audit_record>(&read)) {
+        text = text_of(*record);
+        paint = colour_of(record->event);
+    } else if (const auto* const gap = std::get_if<telemetry::audit_gap>(&read)) {
+        telemetry::append_rfc3339(text, gap->time);
+        text += "  " + std::string{telemetry::audit_gap_name} +
+                "      lost=" + std::to_string(gap->lost);
+    } else {
+        text = telemetry::quoted(line);
+    }
+    if (!colour || paint.empty()) {
+        return text + '\n';
+    }
+    return std::string{paint} + text + std::string{plain} + '\n';
+}
+
+int run_audit_tail(const audit_tail_options& options) {
+    audit_input input{options.file};
+    printer out{options.json};
+    if (input.is_regular()) {
+        input.seek_lines_before_end(options.lines);
+    }
+    while (true) {
+        const std::string_view block = input.read();
+        if (!out.print_lines(block)) {
+            return output_failed();
+        }
+        if (!block.empty()) {
+            continue;
+        }
+        if (!options.follow) {
+            return 0;
+        }
+        if (input.is_replaced()) {
+            // What the server still wrote to the old file, before it took the new one.
+            ::poll(nullptr, 0, look_again_ms);
+            for (auto last = input.read(); !last.empty(); last = input.read()) {
+                if (!out.print_lines(last)) {
+                    return output_failed();
+                }
+            }
+            input = open_again(options.file);
+            out.begin_anew();
+        } else if (input.begins_anew()) {
+            out.begin_anew();
+        } else {
+            ::poll(nullptr, 0, look_again_ms);
+        }
+    }
+}
+
+}  // namespace monolock::cli

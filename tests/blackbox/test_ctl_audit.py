@@ -1,0 +1,236 @@
+"""monolockctl audit: proves what the server wrote, finds each change that is made to it, shows it."""
+
+import json
+import random
+import signal
+import subprocess
+
+import pytest
+
+from ctl import binary, clean_environment, ctl
+from support import audit
+from support.waiting import wait_until
+
+
+def verify(*files, options=()):
+    """(exit status, standard output); standard error must be empty."""
+    done = ctl("audit", "verify", *options, *map(str, files))
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+def work(server, claims, seed, locks=4):
+    """So many claims that come and go in a random order."""
+    choose = random.Random(seed)
+    clients = []
+    while claims or clients:
+        if claims and len(clients) < 10:
+            claims -= 1
+            clients.append(server.connect().acquire(f"lock-{choose.randrange(locks)}"))
+        else:
+            client = clients.pop(choose.randrange(len(clients)))
+            if choose.random() < 0.5:
+                while client.poll() is None:  # some see their first answer, some leave before
+                    pass
+            client.close()
+
+
+@pytest.fixture
+def log(start_server, threads, tmp_path):
+    """The log of a server that worked and ended, in three files."""
+    path = tmp_path / "audit.log"
+    server = start_server("-threads", threads, "-audit-log", str(path))
+    for number in (2, 1):
+        work(server, 60, seed=number)
+        path.rename(tmp_path / f"audit.log.{number}")
+        server.signal(signal.SIGHUP)
+        wait_until(path.exists, "the file is made anew")
+    work(server, 60, seed=3)
+    server.stop()
+    return [tmp_path / "audit.log.2", tmp_path / "audit.log.1", path]
+
+
+def test_what_the_server_wrote_is_proven(log):
+    status, text = verify(*log)
+    seen = audit.check(audit.read(*log))
+    assert status == 0, text
+    records = 2 * len(seen.grants)
+    assert text == f"proven: {records} records in 3 files, {records // 2} grants, {records // 2} ends, 0 still held\n"
+    whole = "".join(path.read_text(encoding="utf-8") for path in log)
+    done = ctl("audit", "verify", "-", input=whole, stdin=None)
+    assert (done.returncode, done.stdout) == (0, text.replace("3 files", "1 file"))
+
+
+def test_files_in_the_wrong_order(log):
+    status, text = verify(*reversed(log))
+    assert status == 1
+    assert text.startswith(f"{log[1]}:") or text.startswith(f"{log[2]}:")
+
+
+def test_a_missing_file(log):
+    """Without the newest there is nothing to miss; without the oldest ends may lack their grants; a hole is found."""
+    assert verify(*log[:2])[0] == 0
+    assert verify(*log[1:], options=["--continued"])[0] == 0
+    assert verify(log[0])[0] == 0
+
+
+def mutations(lines, choose):
+    """(what, changed lines) of a log whose every grant has its end."""
+    at = choose.randrange(len(lines))
+    record = json.loads(lines[at])
+    other = next(index for index in range(len(lines)) if json.loads(lines[index])["lock"] != record["lock"])
+
+    def changed(**fields):
+        text = json.dumps(record | fields, separators=(",", ":"), ensure_ascii=False)
+        return lines[:at] + [text] + lines[at + 1 :]
+
+    same_lock = [index for index, line in enumerate(lines) if json.loads(line)["lock"] == record["lock"]]
+    place = same_lock.index(at)
+    before = same_lock[place - 1] if place else same_lock[1]
+    swapped = list(lines)
+    swapped[at], swapped[before] = swapped[before], swapped[at]
+    yield "a line is missing", lines[:at] + lines[at + 1 :]
+    yield "a line stands twice", lines[: at + 1] + lines[at:]
+    yield "two lines of a lock are swapped", swapped
+    yield "another lock", changed(lock=json.loads(lines[other])["lock"])
+    yield "another client", changed(remote_addr="203.0.113.9:1")
+    yield "another identity", changed(identity="somebody")
+    yield "another token", changed(token=record["token"] + 1_000_000_000)
+    yield "no token", changed(token=0)
+    yield "an older token", changed(token=1)
+    yield "another event", changed(event={"granted": "released", "released": "granted"}[record["event"]])
+    yield "an unknown event", changed(event="lent")
+    yield "no such day", changed(time="2026-02-30T00:00:00.000Z")
+    yield "one key more", changed(note="x")
+    yield "a line is cut", lines[:at] + [lines[at][: choose.randrange(1, len(lines[at]))]] + lines[at + 1 :]
+    yield "an empty line", lines[:at] + [""] + lines[at:]
+    yield "two lines in one", lines[:at] + [lines[at] + lines[at]] + lines[at + 1 :]
+    if record["event"] == "released":
+        yield "an unknown reason", changed(reason="bored")
+        yield "force that nobody used", changed(reason="force")
+
+
+@pytest.mark.parametrize("threads", ["2"], indirect=True)
+def test_each_mutation_is_found(log, tmp_path):
+    lines = [line for path in log for line in path.read_text(encoding="utf-8").splitlines()]
+    choose = random.Random(1)
+    changed = tmp_path / "changed"
+    for _ in range(3):
+        for what, text in mutations(lines, choose):
+            changed.write_text("".join(line + "\n" for line in text), encoding="utf-8")
+            status, answer = verify(changed)
+            assert status == 1, f"{what} is not found: {answer}"
+            assert answer.startswith(f"{changed}:") and answer.count("\n") == 1, answer
+    changed.write_text("\n".join(lines), encoding="utf-8")
+    assert verify(changed) == (1, f"{changed}:{len(lines)}: the file ends within the line\n")
+
+
+def test_a_server_that_is_killed(start_server, tmp_path):
+    path = tmp_path / "audit.log"
+    flags = ("-threads", "2", "-audit-log", str(path))
+    first = start_server(*flags)
+    owners = [first.owner(f"lock-{number}") for number in range(3)]
+    wait_until(lambda: path.read_bytes().count(b"\n") == 3, "the grants are written")
+    first.kill()
+    with open(path, "a", encoding="utf-8") as file:
+        file.write('{"time":"2026-')  # as if it died within a write
+    second = start_server(*flags)
+    second.owner("lock-1").close()
+    second.stop()
+    status, text = verify(path)
+    assert status == 1 and text.startswith(f"{path}:4: no record")
+    status, text = verify(path, options=["--crashes"])
+    assert status == 0 and "the end of 3 grants" in text and "1 line said" in text
+    # The same without the broken line: only a grant over another one shows the crash.
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("".join(line + "\n" for line in lines if line.endswith("}")), encoding="utf-8")
+    status, text = verify(path)
+    assert status == 1 and text.startswith(f'{path}:4: lock "lock-1" is granted') and "has no end" in text
+    status, text = verify(path, options=["--crashes"])
+    assert status == 0 and "not proven: the end of" in text
+    for owner in owners:
+        owner.close()
+
+
+def test_a_log_that_is_being_written(start_server, tmp_path):
+    path = tmp_path / "audit.log"
+    server = start_server("-audit-log", str(path))
+    owner = server.owner("held")
+    for seed in range(10):
+        work(server, 20, seed)
+        status, text = verify(path)
+        assert status == 0, text
+    wait_until(lambda: verify(path)[1].endswith("1 still held\n"), "all but one have their end")
+    owner.close()
+
+
+def test_what_cannot_be_read(tmp_path):
+    for verb in ("verify", "stats", "tail"):
+        done = ctl("audit", verb, str(tmp_path / "nothing"))
+        assert (done.returncode, done.stdout) == (66, "")
+        assert str(tmp_path / "nothing") in done.stderr and "No such file" in done.stderr
+        assert ctl("audit", verb).returncode == 2
+    assert ctl("audit").returncode == 2
+    done = ctl("help", "audit")
+    assert done.returncode == 0 and "verify" in done.stdout
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        assert ctl("audit", "--help", stdout=full, stderr=subprocess.DEVNULL).returncode == 74
+
+
+def test_stats_count_what_is_there(log):
+    seen = audit.check(audit.read(*log))
+    done = ctl("audit", "stats", "--json", *map(str, log))
+    assert done.returncode == 0, done.stderr
+    stats = json.loads(done.stdout)
+    by_lock = {lock["lock"]: lock for lock in stats["locks"]}
+    assert by_lock.keys() == {record["lock"] for record in seen.grants.values()}
+    for name, lock in by_lock.items():
+        waits = [record["wait_ms"] for record in seen.grants.values() if record["lock"] == name]
+        assert lock["grants"] == lock["graceful"] == len(waits)
+        assert lock["wait_ms"]["max"] == max(waits)
+    assert stats["total"]["grants"] == len(seen.grants)
+    table = ctl("audit", "stats", *map(str, log)).stdout.splitlines()
+    assert table[0].startswith("LOCK") and table[-1].startswith("(all)")
+    assert len(table) == len(by_lock) + 2 and len({len(line) for line in table}) == 1
+
+
+def test_tail(log):
+    lines = log[2].read_text(encoding="utf-8").splitlines(keepends=True)
+    assert ctl("audit", "tail", "--json", "-n", "3", str(log[2])).stdout == "".join(lines[-3:])
+    assert ctl("audit", "tail", "--json", "-n", "0", str(log[2])).stdout == ""
+    assert ctl("audit", "tail", "--json", "-n", "1000000", str(log[2])).stdout == "".join(lines)
+    shown = ctl("audit", "tail", str(log[2])).stdout.splitlines()
+    assert len(shown) == 10
+    for line, text in zip(lines[-10:], shown):
+        record = json.loads(line)
+        for key in ("time", "event", "lock", "remote_addr"):
+            assert record[key] in text
+        assert f"token={record['token']}" in text and "\x1b" not in text
+
+
+def test_tail_follows_over_a_rotation(start_server, tmp_path):
+    path = tmp_path / "audit.log"
+    server = start_server("-audit-log", str(path))
+    server.owner("first").close()
+    shown = tmp_path / "shown"
+    with open(shown, "wb") as out:
+        follower = subprocess.Popen(
+            [binary(), "audit", "tail", "-f", "--json", str(path)], stdout=out, env=clean_environment()
+        )
+    try:
+        for number in range(3):
+            wait_until(lambda number=number: shown.read_bytes().count(b"\n") == 2 + 6 * number, "all events so far")
+            server.owner("before").close()
+            path.rename(tmp_path / f"audit.log.{number}")
+            server.owner("between").close()
+            server.signal(signal.SIGHUP)
+            wait_until(path.exists, "the file is made anew")
+            server.owner("after").close()
+        expected = 2 + 3 * 6
+        wait_until(lambda: shown.read_bytes().count(b"\n") == expected, "all events over three rotations")
+        seen = audit.check(audit.read(shown))
+        assert len(seen.ends) == expected // 2
+        assert follower.poll() is None
+    finally:
+        follower.kill()
+        follower.wait()
