@@ -13,6 +13,7 @@ import pytest
 from support import audit
 from support.protocol import Acquired, acquire_frame
 from support.server import run_to_end
+from support.tls_files import TlsFiles
 from support.waiting import SCALE, wait_until
 from test_log import HOSTILE_NAMES
 
@@ -113,6 +114,40 @@ def test_waiters_and_refused_claims_are_no_events(audited, path):
     owner.close()
     audited.stop()
     assert [record["event"] for record in audit.read(path)] == ["granted", "released"]
+
+
+def test_identities_and_what_the_rules_refuse(start_server, threads, authority, tmp_path, path):
+    """Denied at the ACQUIRE and, by new rules, in the queue (S11); identities as hostile as names (H10)."""
+    hostile = 'w "1"\\\n\x7f\u2028'
+    rules = [(hostile, ["*"]), ("client", ["db/*"])]
+    files = TlsFiles(tmp_path, authority, rules=rules)
+    server = start_server("-threads", threads, "-audit-log", str(path), tls=files)
+    owner = server.connect(credentials=authority.issue_client(hostile))
+    token = owner.own("db/a")
+    with server.connect() as client:
+        client.acquire("web").expect_refused(0x18)
+        refused = address_of(client)
+    waiter = server.connect().acquire("db/a")
+    waiter.expect_waiting()
+    files.permit(rules[:1])
+    server.reload_well()
+    waiter.expect_error(0x18)
+    gone = address_of(waiter)
+    owner.close()
+    waiter.close()
+    server.stop()
+    events = [
+        (record["event"], record["lock"], record["identity"], record["remote_addr"]) for record in audit.read(path)
+    ]
+    assert [event for event in events if event[0] == "denied"] == [
+        ("denied", "web", "client", refused),
+        ("denied", "db/a", "client", gone),
+    ]
+    assert [event for event in events if event[0] != "denied"] == [
+        (event, "db/a", hostile, events[0][3]) for event in ("granted", "released")
+    ]
+    seen = audit.check(audit.read(path))
+    assert list(seen.ends) == [token]
 
 
 def test_probes_leave_no_record(audited, path):
