@@ -15,6 +15,7 @@ namespace monolock::server {
 
 namespace {
 
+constexpr std::string_view standard_output = "-";
 constexpr mode_t file_mode = 0640;
 constexpr std::size_t regular_write_bytes_max = std::size_t{64} << 10U;
 
@@ -29,8 +30,8 @@ bool is_writable_descriptor(int fd) noexcept {
 
 // Read and write: the end of a file can be looked at, and a FIFO needs no reader to be opened.
 // Where only writing is permitted that will do. Never blocks, and never becomes a terminal of ours.
-posix::descriptor open_to_append(const std::string& path) noexcept {
-    constexpr int flags = O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+posix::descriptor open_to_append(const std::string& path, int more_flags) noexcept {
+    const int flags = O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | more_flags;
     posix::descriptor file{::open(path.c_str(), flags | O_RDWR, file_mode)};
     if (!file && errno == EACCES) {
         file = posix::descriptor{::open(path.c_str(), flags | O_WRONLY, file_mode)};
@@ -41,18 +42,33 @@ posix::descriptor open_to_append(const std::string& path) noexcept {
 }  // namespace
 
 config::parsed<std::unique_ptr<audit_file>> audit_file::open(const std::string& path) {
-    if (path == "-") {
+    if (path == standard_output) {
         if (!is_writable_descriptor(STDOUT_FILENO)) {
             return config::diagnostic{"standard output is closed"};
         }
         return std::unique_ptr<audit_file>{new audit_file{{}, STDOUT_FILENO}};
     }
-    posix::descriptor file = open_to_append(path);
+    posix::descriptor file = open_to_append(path, O_CREAT);
     if (!file) {
         return last_error();
     }
     const int fd = file.get();
     return std::unique_ptr<audit_file>{new audit_file{std::move(file), fd}};
+}
+
+std::optional<config::diagnostic> audit_file::check(const std::string& path) {
+    if (path == standard_output || open_to_append(path, 0)) {
+        return std::nullopt;
+    }
+    if (errno != ENOENT) {
+        return last_error();
+    }
+    const auto name = path.rfind('/');
+    const std::string folder = name == std::string::npos ? "." : path.substr(0, name + 1);
+    if (::access(folder.c_str(), W_OK | X_OK) == 0) {
+        return std::nullopt;
+    }
+    return last_error();
 }
 
 audit_file::audit_file(posix::descriptor owned, int fd) : owned_{std::move(owned)}, fd_{fd} {

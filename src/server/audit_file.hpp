@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "config/parsed.hpp"
@@ -19,6 +20,9 @@ public:
     // The path "-" is standard output. The diagnostic says why it cannot be written to, and does
     // not repeat the path.
     [[nodiscard]] static config::parsed<std::unique_ptr<audit_file>> open(const std::string& path);
+
+    // What open() would say, as far as that can be known without making the file.
+    [[nodiscard]] static std::optional<config::diagnostic> check(const std::string& path);
 
     [[nodiscard]] outcome write(std::string_view text) noexcept override;
     [[nodiscard]] std::size_t write_bytes_max() const noexcept override;

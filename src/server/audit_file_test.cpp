@@ -95,6 +95,16 @@ TEST_F(audit_file_test, says_why_it_cannot_be_opened) {
     EXPECT_EQ(why_not(folder_.string()), "Is a directory");
 }
 
+TEST_F(audit_file_test, a_check_says_the_same_and_makes_nothing) {
+    EXPECT_FALSE(audit_file::check(path("log")));
+    EXPECT_FALSE(fs::exists(path("log")));
+    write("there\n");
+    EXPECT_FALSE(audit_file::check(path("log")));
+    EXPECT_FALSE(audit_file::check("-"));
+    EXPECT_EQ(audit_file::check(path("no/such/folder"))->text, "No such file or directory");
+    EXPECT_EQ(audit_file::check(folder_.string())->text, "Is a directory");
+}
+
 TEST_F(audit_file_test, a_full_disk_is_an_errno) {
     auto full = audit_file::open("/dev/full");
     ASSERT_TRUE(full) << full.error().text;

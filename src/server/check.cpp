@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "server/access_file.hpp"
+#include "server/audit_file.hpp"
 #include "tls/server_context.hpp"
 
 namespace monolock::server {
@@ -51,12 +52,25 @@ void check_access(const config::server_config& configuration, verdict& so_far) {
     so_far.summary += "access rules: " + describe(*rules) + "\n";
 }
 
+void check_audit(const config::server_config& configuration, verdict& so_far) {
+    const std::string& path = configuration.audit_log;
+    if (path.empty()) {
+        return;
+    }
+    if (const auto wrong = audit_file::check(path)) {
+        so_far.wrong.push_back({"audit log " + path + ": " + wrong->text});
+        return;
+    }
+    so_far.summary += "audit log: " + (path == "-" ? "standard output" : path) + "\n";
+}
+
 }  // namespace
 
 config::checked<std::string> check(const config::server_config& configuration) {
     verdict found;
     check_tls(configuration, found);
     check_access(configuration, found);
+    check_audit(configuration, found);
     if (!found.wrong.empty()) {
         return std::move(found.wrong);
     }

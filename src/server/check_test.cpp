@@ -77,6 +77,16 @@ TEST_F(check_test, tells_everything_that_is_wrong_in_all_files) {
     EXPECT_THAT(lines, Contains(HasSubstr("/rules/0/lock: unknown key")));
 }
 
+TEST_F(check_test, the_audit_log_is_looked_at_and_not_made) {
+    configuration_.audit_log = (folder_ / "audit.log").string();
+    EXPECT_THAT(*check(configuration_),
+                testing::EndsWith("\naudit log: " + configuration_.audit_log + "\n"));
+    EXPECT_FALSE(fs::exists(configuration_.audit_log));
+    configuration_.audit_log = (folder_ / "missing" / "audit.log").string();
+    EXPECT_THAT(wrongs(),
+                Contains("audit log " + configuration_.audit_log + ": No such file or directory"));
+}
+
 TEST_F(check_test, a_mistake_in_one_file_is_enough) {
     write("acl.json", "{}");
     EXPECT_EQ(wrongs().size(), 1U);

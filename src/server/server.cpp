@@ -219,10 +219,10 @@ void server::on_signal(int number) {
             begin_shutdown();
             return;
         case stage::shutting_down:
+            listener_.remove_file();
             if (audit_) {
                 audit_->finish(last_words_time);
             }
-            listener_.remove_file();
             std::_Exit(static_cast<int>(exit_status::failed));
     }
 }
