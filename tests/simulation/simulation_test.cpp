@@ -44,6 +44,11 @@ TEST(simulation, every_fault_and_every_ending_occurs) {
     EXPECT_GT(totals.client_stops, 0U);
     EXPECT_GT(totals.short_writes, 0U);
     EXPECT_GT(totals.spikes, 0U);
+    EXPECT_GT(totals.runs_over_records, 0U);
+    EXPECT_LT(totals.runs_over_records, totals.seeds);
+    EXPECT_GT(totals.records_half_sent, 0U);
+    EXPECT_GT(totals.reads_held_back, 0U);
+    EXPECT_GT(totals.alerts_read, 0U);
 }
 
 TEST(simulation, a_clock_and_its_inverse_agree) {
