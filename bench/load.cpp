@@ -17,7 +17,7 @@ double microseconds(std::chrono::nanoseconds time) {
     return std::chrono::duration<double, std::micro>(time).count();
 }
 
-void print(timed_result result) {
+void print(timed_result result, const std::string& negotiated) {
     const auto operations = static_cast<double>(result.latency.count());
     if (operations == 0) {
         throw measurement_error("no operation was completed");
@@ -25,14 +25,15 @@ void print(timed_result result) {
     const auto seconds = std::chrono::duration<double>(result.elapsed).count();
     std::printf(
         "{\"operations\": %.0f, \"seconds\": %.3f, \"per_second\": %.0f, \"cpu_us\": %.4f, "
-        "\"server_busy\": %.3f, \"p50_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f}\n",
+        "\"server_busy\": %.3f, \"p50_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f, "
+        "\"tls\": \"%s\"}\n",
         operations, seconds, operations / seconds, microseconds(result.server_cpu) / operations,
         std::chrono::duration<double>(result.server_cpu).count() / seconds,
         microseconds(result.latency.percentile(0.5)), microseconds(result.latency.percentile(0.99)),
-        microseconds(result.latency.percentile(1.0)));
+        microseconds(result.latency.percentile(1.0)), negotiated.c_str());
 }
 
-void print(const std::vector<memory_sample>& samples) {
+void print(const std::vector<memory_sample>& samples, const std::string& negotiated) {
     std::printf("{\"samples\": [");
     const char* separator = "";
     for (const auto& sample : samples) {
@@ -40,7 +41,7 @@ void print(const std::vector<memory_sample>& samples) {
                     sample.resident_bytes);
         separator = ", ";
     }
-    std::printf("]}\n");
+    std::printf("], \"tls\": \"%s\"}\n", negotiated.c_str());
 }
 
 // For the report: the programs of one build share their compiler.
@@ -56,6 +57,9 @@ std::string compiler() {
 struct command_line {
     std::string address;
     pid_t pid = 0;
+    bool tls = false;
+    std::string certificate;
+    std::string key;
     double seconds = 2;
     double warm_up_seconds = 0.3;
     heartbeat_options heartbeat;
@@ -75,6 +79,10 @@ void add_modes(CLI::App& app, command_line& line) {
     app.add_option("--server", line.address, "address of the server, IPv4:PORT")->required();
     app.add_option("--pid", line.pid, "process of the server, whose CPU and memory are read")
         ->required();
+    auto* tls = app.add_flag("--tls", line.tls, "speak TLS; the server is not verified");
+    auto* certificate = app.add_option("--tls-cert", line.certificate, "the client's, a PEM file");
+    auto* key = app.add_option("--tls-key", line.key, "its key")->needs(certificate);
+    certificate->needs(tls)->needs(key);
     app.add_option("--seconds", line.seconds, "length of the measured part of a timed mode")
         ->capture_default_str();
     app.add_option("--warm-up", line.warm_up_seconds, "seconds of load before the measured part")
@@ -102,17 +110,21 @@ void run(const CLI::App& app, command_line& line) {
     raise_descriptor_limit();
     // A pause between heartbeats at a fixed rate is shorter than the usual slack of 50 µs.
     ::prctl(PR_SET_TIMERSLACK, 1);
-    const target to{.server = parse_endpoint(line.address), .process = server_process{line.pid}};
+    const target to{.server = parse_endpoint(line.address),
+                    .process = server_process{line.pid},
+                    .client = line.tls ? make_client_context(line.certificate, line.key) : nullptr};
     line.heartbeat.duration = line.connect.duration = to_duration(line.seconds);
     line.heartbeat.warm_up = line.connect.warm_up = to_duration(line.warm_up_seconds);
+    // Asked for only afterwards, so that the measured server has served nothing but the load.
+    const auto report = [&to](const auto& result) { print(result, negotiated_with(to)); };
     if (app.got_subcommand("heartbeat")) {
-        print(run_heartbeat(to, line.heartbeat));
+        report(run_heartbeat(to, line.heartbeat));
     } else if (app.got_subcommand("connect")) {
-        print(run_connect(to, line.connect));
+        report(run_connect(to, line.connect));
     } else if (app.got_subcommand("handover")) {
-        print(run_handover(to, line.handover));
+        report(run_handover(to, line.handover));
     } else {
-        print(run_memory(to, line.memory));
+        report(run_memory(to, line.memory));
     }
 }
 

@@ -1,5 +1,4 @@
 #include <array>
-#include <cstdio>
 
 #include "load/modes.hpp"
 #include "protocol/frames.hpp"
@@ -16,24 +15,28 @@ std::string lock_name(std::size_t serial) {
     return "bench/lock-" + digits;
 }
 
-unique_fd claim(const endpoint& server, std::size_t serial, const std::string& name) {
-    auto fd = connect_to(server, serial);
-    send_all(fd.get(), protocol::encode_acquire(lease_ms, name).bytes());
-    return fd;
+std::string negotiated_with(const target& to) {
+    return to.client ? own(to, 0, "bench/negotiated").negotiated() : std::string{};
 }
 
-unique_fd own(const endpoint& server, std::size_t serial, const std::string& name) {
-    auto fd = claim(server, serial, name);
+connection claim(const target& to, std::size_t serial, const std::string& name) {
+    connection made{to.server, serial, to.client};
+    made.send(protocol::encode_acquire(lease_ms, name).bytes());
+    return made;
+}
+
+connection own(const target& to, std::size_t serial, const std::string& name) {
+    auto made = claim(to, serial, name);
     std::array<std::byte, protocol::acquired_bytes> frame{};
-    receive_frame(fd.get(), frame, static_cast<std::byte>(server_message::acquired));
-    return fd;
+    made.receive_frame(frame, static_cast<std::byte>(server_message::acquired));
+    return made;
 }
 
-unique_fd queue_up(const endpoint& server, std::size_t serial, const std::string& name) {
-    auto fd = claim(server, serial, name);
+connection queue_up(const target& to, std::size_t serial, const std::string& name) {
+    auto made = claim(to, serial, name);
     std::array<std::byte, protocol::waiting_frame.size()> frame{};
-    receive_frame(fd.get(), frame, static_cast<std::byte>(server_message::waiting));
-    return fd;
+    made.receive_frame(frame, static_cast<std::byte>(server_message::waiting));
+    return made;
 }
 
 }  // namespace monolock::bench

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "load/modes.hpp"
 #include "load/poller.hpp"
 
@@ -8,13 +10,13 @@ using std::chrono::nanoseconds;
 
 // Claims that follow one another in a number of slots.
 //
-// The client closes with a plain FIN, as a client of the library does, and bears the TIME_WAIT. To
+// The client closes as one of the library does (close_notify, FIN) and bears the TIME_WAIT. To
 // close with a reset (SO_LINGER of zero) would spare the ports, but it would measure another
 // server: one that sees an error instead of the end of the stream and whose own close has nothing
 // to send.
 class claim_chain {
 public:
-    claim_chain(const endpoint& server, std::size_t slots) : server_{server}, slots_(slots) {}
+    claim_chain(target to, std::size_t slots) : to_{std::move(to)}, slots_(slots) {}
 
     void run(nanoseconds duration, latencies& into) {
         const auto end = clock::now() + duration;
@@ -25,12 +27,12 @@ public:
             for (const auto& event : poller_.wait()) {
                 const auto index = poller::index_of(event);
                 auto& current = slots_[index];
-                if (!take_acquired(current.fd.get())) {
+                if (!current.claim.take_acquired()) {
                     continue;
                 }
                 const auto now = clock::now();
                 into.add(now - current.started);
-                current.fd.reset();
+                current.claim.close();
                 if (now < end) {
                     start(index);
                 } else {
@@ -42,18 +44,18 @@ public:
 
 private:
     struct slot {
-        unique_fd fd;
+        connection claim;
         clock::time_point started;
     };
 
     void start(std::size_t index) {
         slots_[index].started = clock::now();
-        slots_[index].fd = claim(server_, serial_, lock_name(serial_));
+        slots_[index].claim = claim(to_, serial_, lock_name(serial_));
         ++serial_;
-        poller_.add(slots_[index].fd.get(), index);
+        poller_.add(slots_[index].claim.fd(), index);
     }
 
-    endpoint server_;
+    target to_;
     poller poller_;
     std::vector<slot> slots_;
     std::size_t serial_ = 0;
@@ -62,7 +64,7 @@ private:
 }  // namespace
 
 timed_result run_connect(const target& to, const connect_options& options) {
-    claim_chain chain(to.server, options.concurrent);
+    claim_chain chain(to, options.concurrent);
     timed_result result;
     chain.run(options.warm_up, result.latency);
     result.latency.clear();

@@ -6,11 +6,11 @@
 namespace monolock::bench {
 namespace {
 
-void wait_for_acquired(poller& arrivals, int fd) {
+void wait_for_acquired(poller& arrivals, connection& next) {
     // Waiting in epoll and not in recv(): so does the permanent reader of a client.
     do {
         static_cast<void>(arrivals.wait());
-    } while (!take_acquired(fd));
+    } while (!next.take_acquired());
 }
 
 }  // namespace
@@ -19,11 +19,11 @@ timed_result run_handover(const target& to, const handover_options& options) {
     const auto name = lock_name(0);
     poller arrivals;
     std::size_t serial = 0;
-    auto owner = own(to.server, serial++, name);
-    std::deque<unique_fd> queue;
+    auto owner = own(to, serial++, name);
+    std::deque<connection> queue;
     const auto join_queue = [&] {
-        queue.push_back(queue_up(to.server, serial, name));
-        arrivals.add(queue.back().get(), serial++);
+        queue.push_back(queue_up(to, serial, name));
+        arrivals.add(queue.back().fd(), serial++);
     };
     for (std::size_t i = 0; i < options.waiters; ++i) {
         join_queue();
@@ -33,8 +33,8 @@ timed_result run_handover(const target& to, const handover_options& options) {
     const auto hand_over = [&](std::size_t rounds) {
         for (std::size_t i = 0; i < rounds; ++i) {
             const auto closed = clock::now();
-            owner.reset();
-            wait_for_acquired(arrivals, queue.front().get());
+            owner.close();
+            wait_for_acquired(arrivals, queue.front());
             result.latency.add(clock::now() - closed);
             owner = std::move(queue.front());
             queue.pop_front();

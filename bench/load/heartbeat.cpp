@@ -14,11 +14,11 @@ using std::chrono::nanoseconds;
 // flight. At most one is in flight for a session, as the protocol asks of a client.
 class beating_sessions {
 public:
-    beating_sessions(const endpoint& server, std::size_t count) {
+    beating_sessions(const target& to, std::size_t count) {
         sessions_.reserve(count);
         for (std::size_t i = 0; i < count; ++i) {
-            sessions_.push_back({.fd = own(server, i, lock_name(i)), .due = {}});
-            poller_.add(sessions_.back().fd.get(), i);
+            sessions_.push_back({.claim = own(to, i, lock_name(i)), .due = {}});
+            poller_.add(sessions_.back().claim.fd(), i);
             idle_.push_back(i);
         }
     }
@@ -31,14 +31,14 @@ public:
         auto& next = sessions_[idle_.front()];
         idle_.pop_front();
         next.due = due;
-        send_all(next.fd.get(), protocol::heartbeat_frame);
+        next.claim.send(protocol::heartbeat_frame);
     }
 
     // Takes the answers that are there, or comes within `patience`.
     void take_answers(latencies& into, std::optional<nanoseconds> patience = std::nullopt) {
         for (const auto& event : poller_.wait(patience)) {
             const auto index = poller::index_of(event);
-            if (take_acquired(sessions_[index].fd.get())) {
+            if (sessions_[index].claim.take_acquired()) {
                 into.add(clock::now() - sessions_[index].due);
                 idle_.push_back(index);
             }
@@ -53,7 +53,7 @@ public:
 
 private:
     struct session {
-        unique_fd fd;
+        connection claim;
         clock::time_point due;
     };
 
@@ -101,7 +101,7 @@ void beat(beating_sessions& sessions, const heartbeat_options& options, nanoseco
 }  // namespace
 
 timed_result run_heartbeat(const target& to, const heartbeat_options& options) {
-    beating_sessions sessions(to.server, options.connections);
+    beating_sessions sessions(to, options.connections);
     timed_result result;
     beat(sessions, options, options.warm_up, result.latency);
     result.latency.clear();

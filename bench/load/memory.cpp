@@ -4,7 +4,7 @@ namespace monolock::bench {
 
 std::vector<memory_sample> run_memory(const target& to, const memory_options& options) {
     std::vector<memory_sample> samples;
-    std::vector<unique_fd> sessions;
+    std::vector<connection> sessions;
     const auto sample = [&] {
         static_cast<void>(to.process.settled_cpu_time());
         samples.push_back(
@@ -15,9 +15,8 @@ std::vector<memory_sample> run_memory(const target& to, const memory_options& op
         sessions.reserve(size);
         while (sessions.size() < size) {
             const auto serial = sessions.size();
-            sessions.push_back(options.waiters && serial > 0
-                                   ? queue_up(to.server, serial, lock_name(0))
-                                   : own(to.server, serial, lock_name(serial)));
+            sessions.push_back(options.waiters && serial > 0 ? queue_up(to, serial, lock_name(0))
+                                                             : own(to, serial, lock_name(serial)));
         }
         sample();
     }

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "load/connection.hpp"
 #include "load/latencies.hpp"
 #include "load/server_process.hpp"
-#include "load/sockets.hpp"
 
 namespace monolock::bench {
 
@@ -21,6 +21,7 @@ inline constexpr std::uint32_t lease_ms = 3'600'000;
 struct target {
     endpoint server;
     server_process process{0};
+    tls::context client;  // null: plain
 };
 
 // What a timed mode found out.
@@ -43,8 +44,8 @@ struct heartbeat_options {
 };
 [[nodiscard]] timed_result run_heartbeat(const target& to, const heartbeat_options& options);
 
-// Connect, ACQUIRE a new name, read ACQUIRED, close; `concurrent` of them at a time. The latency is
-// that of the first three steps.
+// Connect (over TLS with the handshake), ACQUIRE a new name, read ACQUIRED, close; `concurrent` of
+// them at a time. The latency is that of all but the last step.
 struct connect_options {
     std::size_t concurrent = 1;
     std::chrono::nanoseconds warm_up{std::chrono::milliseconds{300}};
@@ -78,11 +79,13 @@ struct memory_sample {
 // A name as people choose them: a path and a number, 20 bytes.
 [[nodiscard]] std::string lock_name(std::size_t serial);
 
-// Connects and sends ACQUIRE.
-[[nodiscard]] unique_fd claim(const endpoint& server, std::size_t serial, const std::string& name);
+// What TLS connections to the server negotiate; empty if they are plain. Makes one.
+[[nodiscard]] std::string negotiated_with(const target& to);
+
+// Connects and sends ACQUIRE; over TLS only when the handshake is done.
+[[nodiscard]] connection claim(const target& to, std::size_t serial, const std::string& name);
 // Connects, claims and reads the frame that must answer.
-[[nodiscard]] unique_fd own(const endpoint& server, std::size_t serial, const std::string& name);
-[[nodiscard]] unique_fd queue_up(const endpoint& server, std::size_t serial,
-                                 const std::string& name);
+[[nodiscard]] connection own(const target& to, std::size_t serial, const std::string& name);
+[[nodiscard]] connection queue_up(const target& to, std::size_t serial, const std::string& name);
 
 }  // namespace monolock::bench

@@ -6,12 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <system_error>
-
-#include "protocol/frames.hpp"
 
 namespace monolock::bench {
 namespace {
@@ -38,12 +35,6 @@ void bind_source(int fd, const endpoint& server, std::size_t serial) {
     if (::bind(fd, reinterpret_cast<const sockaddr*>(&source), sizeof source) != 0) {
         throw_errno("bind to a loopback source address");
     }
-}
-
-[[noreturn]] void throw_unexpected(std::span<const std::byte> answer) {
-    throw measurement_error("unexpected answer of " + std::to_string(answer.size()) +
-                            " bytes that starts with byte " +
-                            std::to_string(std::to_integer<int>(answer.front())));
 }
 
 }  // namespace
@@ -94,44 +85,6 @@ void send_all(int fd, std::span<const std::byte> bytes) {
         static_cast<ssize_t>(bytes.size())) {
         throw_errno("send");
     }
-}
-
-void receive_frame(int fd, std::span<std::byte> frame, std::byte type) {
-    const timeval patience{.tv_sec = 10, .tv_usec = 0};
-    if (::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0) {
-        throw_errno("SO_RCVTIMEO");
-    }
-    const auto received = ::recv(fd, frame.data(), frame.size(), MSG_WAITALL);
-    if (received < 0) {
-        throw_errno("recv");
-    }
-    if (received == 0) {
-        throw measurement_error("the server closed a connection");
-    }
-    const auto answer = frame.first(static_cast<std::size_t>(received));
-    if (answer.size() != frame.size() || answer.front() != type) {
-        throw_unexpected(answer);
-    }
-}
-
-bool take_acquired(int fd) {
-    std::array<std::byte, 64> input{};
-    const auto received = ::recv(fd, input.data(), input.size(), MSG_DONTWAIT);
-    if (received < 0) {
-        if (errno == EAGAIN) {
-            return false;
-        }
-        throw_errno("recv");
-    }
-    if (received == 0) {
-        throw measurement_error("the server closed a connection");
-    }
-    const auto answer = std::span{input}.first(static_cast<std::size_t>(received));
-    if (answer.size() != protocol::acquired_bytes ||
-        answer.front() != static_cast<std::byte>(protocol::server_message::acquired)) {
-        throw_unexpected(answer);
-    }
-    return true;
 }
 
 std::size_t raise_descriptor_limit() {

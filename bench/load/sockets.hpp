@@ -61,14 +61,6 @@ inline constexpr std::uint32_t source_addresses = 32;
 // Writes all of it or throws.
 void send_all(int fd, std::span<const std::byte> bytes);
 
-// Reads exactly one frame that is as long as `frame` and starts with its type, waiting for it at
-// most 10 s, or throws.
-void receive_frame(int fd, std::span<std::byte> frame, std::byte type);
-
-// Takes what has arrived without waiting. False if nothing has; throws unless it is exactly one
-// whole ACQUIRED frame.
-[[nodiscard]] bool take_acquired(int fd);
-
 // Raises the soft descriptor limit to the hard one and returns it.
 std::size_t raise_descriptor_limit();
 
