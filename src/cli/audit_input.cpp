@@ -17,8 +17,7 @@ constexpr std::size_t block_bytes = std::size_t{256} << 10U;
 
 }  // namespace
 
-audit_input::audit_input(std::string path)
-    : path_{std::move(path)}, fd_{STDIN_FILENO}, block_(block_bytes) {
+audit_input::audit_input(std::string path) : path_{std::move(path)}, block_(block_bytes) {
     if (path_ != "-") {
         owned_ = posix::descriptor{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
         if (!owned_) {

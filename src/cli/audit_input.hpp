@@ -34,7 +34,7 @@ private:
 
     std::string path_;
     posix::descriptor owned_;  // none for standard input
-    int fd_;
+    int fd_ = 0;               // standard input
     std::vector<char> block_;
 };
 
