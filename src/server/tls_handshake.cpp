@@ -6,6 +6,15 @@
 
 namespace monolock::server {
 
+namespace {
+
+// A fatal protocol_version as it stands on the wire (RFC 8446, section 6): what a peer hears that
+// speaks no TLS. OpenSSL hangs up without a word, and a client of ours would come again for ever.
+constexpr std::array no_tls_alert{std::byte{0x15}, std::byte{3}, std::byte{1}, std::byte{0},
+                                  std::byte{2},    std::byte{2}, std::byte{70}};
+
+}  // namespace
+
 void handshake_steps::add(boost::intrusive_ptr<tls_handshake> who) {
     waiting_.push_back(std::move(who));
     if (waiting_.size() == 1) {
@@ -83,12 +92,13 @@ void tls_handshake::step() {
     }
 }
 
-// OpenSSL eats them and only says that they are no TLS.
+// OpenSSL eats them and only says that they are no TLS. The socket is not secured yet.
 void tls_handshake::look_at_first_bytes() {
     std::array<std::byte, 16> first{};
     const std::size_t count = socket_.peek(first);
     if (const auto foreign = guess_foreign_to_tls(std::span{first}.first(count))) {
         owner_->on_foreign(peer_, *foreign);
+        static_cast<void>(socket_.send(no_tls_alert));
     }
 }
 

@@ -122,6 +122,19 @@ def test_what_is_no_tls_is_ended_at_once(start_server, tls_files, greeting):
     server.owner("served").close()
 
 
+@pytest.mark.parametrize("kind", ["a plain claim", "HTTP", "PROXY header"])
+def test_a_known_foreigner_hears_an_alert(start_server, tls_files, kind):
+    """So that a client without TLS knows what is wrong, and does not come again for ever."""
+    server = start_server(tls=tls_files)
+    with server.connect(handshake=False) as client:
+        client.send_raw(FOREIGN[kind])
+        client.sock.settimeout(2)
+        heard = b""
+        while data := client.sock.recv(4096):
+            heard += data
+        assert heard == bytes.fromhex("15030100020246")  # fatal, protocol_version
+
+
 @pytest.mark.parametrize("kind, hint", [("a plain claim", "without TLS"), ("HTTP", "HTTP")])
 def test_log_gives_a_hint_of_who_speaks_something_else(start_server, tls_files, kind, hint):
     server = start_server(tls=tls_files)
