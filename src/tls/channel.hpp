@@ -50,7 +50,8 @@ public:
 
     // One receive of at most into.size() bytes, which must not be 0. `into` gets what was decrypted
     // already, or one record from the socket. wants_read says that socket and buffers are empty,
-    // or hold less than a record.
+    // or hold less than a record; with one exception: after 32 records without bytes of the
+    // caller's (key updates) a peer is as good as silent, and others are not kept waiting for it.
     [[nodiscard]] result receive(std::span<std::byte> into) noexcept;
 
     // Whether a receive may return bytes although the socket never becomes readable again: they
