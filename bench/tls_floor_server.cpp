@@ -51,7 +51,9 @@ SSL_CTX* make_context(const files& from) {
     SSL_CTX_set_options(made, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
     SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(made, 0);
-    SSL_CTX_set_mode(made, SSL_MODE_RELEASE_BUFFERS);
+    // Without the second mode OpenSSL looks for the authority of its own certificate, and verifies
+    // it, for each handshake anew.
+    SSL_CTX_set_mode(made, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
     SSL_CTX_set_read_ahead(made, 1);
     require(SSL_CTX_use_certificate_chain_file(made, from.certificate) == 1, from.certificate);
     require(SSL_CTX_use_PrivateKey_file(made, from.key, SSL_FILETYPE_PEM) == 1, from.key);
