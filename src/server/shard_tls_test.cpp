@@ -137,9 +137,10 @@ TEST_F(shard_tls, who_comes_after_the_authority_was_taken_out_hears_an_alert) {
     running.at(0).adopt_tls(without_);
     client refused{running.connect(), issue()};  // with TLS 1.3 the client's side is done
     EXPECT_EQ(refused.claim("n").next(), "unknown ca");
-    EXPECT_EQ(running.handshake_errors(), 1U);
     client taken{running.connect(), another_.issue({.common_names = {"me"}})};
     EXPECT_EQ(taken.claim("n").next(), "ACQUIRED");
+    // Asked after an answer that the shard gave later: the alert goes out before it is counted.
+    EXPECT_EQ(running.handshake_errors(), 1U);
 }
 
 // The first shard has heard of nothing, and hands the claim over; its home has the new files before
