@@ -7,6 +7,7 @@ import pytest
 
 from support import procfs
 from support.protocol import HEARTBEAT_FRAME, Acquired, acquire_frame
+from support.server import frees_at_once
 from support.waiting import tried_again, wait_until
 
 LIMIT_MS = 500
@@ -91,7 +92,7 @@ def flood(client, ended, within=60):
 @pytest.mark.parametrize("role", ["owner", "waiter"])
 def test_peer_that_never_reads(start_server, threads, role):
     """Case S10: bounded memory, ended by the I/O timeout though its lease is a minute, others unharmed."""
-    server = start_server("-io-timeout", "1s", "-threads", threads)
+    server = start_server("-io-timeout", "1s", "-threads", threads, env=frees_at_once())
     bystander = server.owner("bystander")
     owner = server.connect(**({"receive_buffer": 4096} if role == "owner" else {}))
     owner.own("deaf", 60_000)

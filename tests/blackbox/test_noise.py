@@ -1,6 +1,5 @@
 """Case S7: lengths, truncations and noise. A code where a reply is possible, a clean end, flat memory."""
 
-import os
 import random
 
 import pytest
@@ -15,6 +14,7 @@ from support.protocol import (
     Waiting,
     acquire_frame,
 )
+from support.server import frees_at_once
 from support.waiting import scaled
 
 MEBIBYTE = 1 << 20
@@ -85,10 +85,7 @@ def test_noise(server):
 
 def test_memory_is_flat(start_server, threads):
     """Names that come and go, refused connections and noise leave no memory behind."""
-    no_quarantine = ":quarantine_size_mb=0:thread_local_quarantine_size_kb=0"  # AddressSanitizer's, of freed memory
-    server = start_server(
-        "-threads", threads, env={"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + no_quarantine}
-    )
+    server = start_server("-threads", threads, env=frees_at_once())
 
     def traffic(rounds, salt):
         for index in range(rounds):

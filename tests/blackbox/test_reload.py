@@ -10,7 +10,7 @@ import pytest
 from support import procfs
 from support.pki import DAY, HOUR, Authority
 from support.protocol import NOT_AUTHORIZED, Acquired, Alert, Error, acquire_frame
-from support.server import run_to_end
+from support.server import frees_at_once, run_to_end
 from support.tls import TLS_1_2, TLS_1_3, HandshakeFailed
 from support.tls_files import TlsFiles
 from support.waiting import wait_until
@@ -347,9 +347,7 @@ def test_owner_survives_the_end_of_its_certificate(start_server, authority, mtls
 
 def test_a_hundred_hangups_in_a_second(start_server, authority, mtls_files, threads):
     """Case T1: nobody is lost, nothing leaks."""
-    no_quarantine = ":quarantine_size_mb=0:thread_local_quarantine_size_kb=0"  # AddressSanitizer's, of freed memory
-    environment = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + no_quarantine}
-    server = start_server("-threads", threads, tls=mtls_files, env=environment)
+    server = start_server("-threads", threads, tls=mtls_files, env=frees_at_once())
     sessions = [(server.owner(f"hup-{index}", 2000), server.waiter(f"hup-{index}", 2000)) for index in range(8)]
     descriptors = server.settled_descriptors()
 

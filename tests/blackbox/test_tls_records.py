@@ -9,6 +9,7 @@ import pytest
 
 from support import procfs
 from support.protocol import HEARTBEAT_FRAME, Acquired, Eof, acquire_frame
+from support.server import frees_at_once
 from support.tls import RECORD_MAX, TLS_1_2, TLS_1_3
 from support.waiting import NeverAllowed, scaled, tried_again
 
@@ -311,7 +312,7 @@ def test_key_updates_are_no_sign_of_life(server):
 
 def test_key_updates_whose_answers_nobody_reads(start_server, threads, tls_files):
     """They block as frames do: bounded memory, ended by the I/O timeout, nobody else delayed."""
-    server = start_server("-threads", threads, "-io-timeout", "1s", tls=tls_files)
+    server = start_server("-threads", threads, "-io-timeout", "1s", tls=tls_files, env=frees_at_once())
     with server.connect(receive_buffer=4096) as flooder, server.connect() as waiter, server.owner("other") as other:
         flooder.own("flooded")
         waiter.queue("flooded")
