@@ -37,7 +37,7 @@ void blunt_peer::calm_down() {
 }
 
 void blunt_peer::dial() {
-    network_->dial([this, attempt = attempt_](connection* link) {
+    network_->dial(world_->plan.clients + number_, [this, attempt = attempt_](connection* link) {
         if (attempt == attempt_ && link != nullptr) {
             connected(*link);
         } else if (link != nullptr) {

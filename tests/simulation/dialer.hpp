@@ -11,7 +11,8 @@ class dialer {
 public:
     virtual ~dialer() = default;
     // Calls `done` once, later: with a connection, or with null if it was refused or timed out.
-    virtual void dial(std::function<void(connection*)> done) = 0;
+    // `identity` is what its certificate says.
+    virtual void dial(int identity, std::function<void(connection*)> done) = 0;
 };
 
 }  // namespace monolock::simulation

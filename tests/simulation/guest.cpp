@@ -292,6 +292,11 @@ void guest::take_acquire(std::span<const std::byte> bytes, nanoseconds received_
     received_at_ = received_at;
     const auto beyond = bytes.subspan(used);
     rest_.assign(beyond.begin(), beyond.end());
+    if (!server_->access_.permits(record().identity, request_.name)) {
+        deny(server_->access_);
+        return;
+    }
+    record().permitted_by = server_->access_.generation;
     at = phase::moving;
     context& world = *server_->world_;
     if (world.random.chance(500'000)) {
@@ -310,6 +315,12 @@ void guest::take_acquire(std::span<const std::byte> bytes, nanoseconds received_
 
 void guest::admit() {
     if (at != phase::moving) {
+        return;
+    }
+    // While it was on its way the shard may have adopted newer rules, and sent its waiters away.
+    if (record().permitted_by < server_->home_access_.generation &&
+        !server_->home_access_.permits(record().identity, request_.name)) {
+        deny(server_->home_access_);
         return;
     }
     at = phase::session;
@@ -346,12 +357,18 @@ void guest::serve_session() {
 void guest::refuse(const protocol::malformed& why) {
     const auto frame = protocol::encode_error(why.code, why.reason);
     claim_record& who = record();
-    server_->rules_->error_due(who);
+    server_->rules_->error_due(who, why.code);
     const io_result did = stream_.write(frame.bytes());
     if (did.status == io_status::done) {
         server_->rules_->wrote(who, frame.bytes().first(did.count), frame.bytes().size());
     }
     linger();
+}
+
+void guest::deny(const access_file& by) {
+    constexpr auto code = protocol::error_code::not_authorized;
+    server_->rules_->denied(record(), request_.name, by.generation);
+    refuse({.code = code, .reason = std::string{protocol::canonical_reason(code)}});
 }
 
 void guest::linger() {

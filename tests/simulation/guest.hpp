@@ -71,6 +71,7 @@ public:
     void admit();
     // An ERROR before admission, or after it by the engine; then the lingering close.
     void refuse(const protocol::malformed& why);
+    void deny(const access_file& by);
     void linger();
     void give_up();
     void close();

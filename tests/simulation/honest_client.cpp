@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace monolock::simulation {
 
@@ -31,6 +32,11 @@ const char* text_of(detail::loss_kind why) {
             return "lost its claim on lock {}: ERROR";
     }
     return "?";
+}
+
+// Whether the library would try again (docs/protocol.md, "The client's duties").
+bool is_transient(const detail::claim_loss& why) {
+    return why.kind != detail::loss_kind::server_error || protocol::is_temporary(why.code);
 }
 
 }  // namespace
@@ -92,7 +98,7 @@ void honest_client::rest() {
 void honest_client::dial() {
     at_ = phase::dialing;
     began_quiet_ = world_->events.now() >= quiet_from_;
-    network_->dial([this, attempt = attempt_](connection* link) {
+    network_->dial(number_, [this, attempt = attempt_](connection* link) {
         if (attempt == attempt_ && link != nullptr) {
             connected(*link);
         } else if (link != nullptr) {
@@ -104,7 +110,13 @@ void honest_client::dial() {
 }
 
 void honest_client::connected(connection& link) {
-    lock_ = static_cast<int>(world_->random.below(static_cast<std::uint64_t>(world_->plan.locks)));
+    if (refused_ == nullptr) {
+        lock_ =
+            static_cast<int>(world_->random.below(static_cast<std::uint64_t>(world_->plan.locks)));
+    } else {
+        rules_->retried(*std::exchange(refused_, nullptr));
+        ++world_->counts->retries;
+    }
     lease_ = milliseconds{
         world_->random.spread(world_->plan.lease_min.count(), world_->plan.lease_max.count())};
     world_->log.note(self(), "connection {}: claims lock {}, lease {} ms", link.id(), lock_,
@@ -342,6 +354,9 @@ void honest_client::lost() {
                          "client " + std::to_string(number_) + " lost connection " +
                              std::to_string(link_->id()) + " after faults had stopped");
     }
+    if (at_ == phase::claiming && is_transient(claim_->loss())) {
+        refused_ = record_;
+    }
     leave();
 }
 
@@ -369,6 +384,7 @@ void honest_client::crash() {
         link_ = nullptr;
     }
     stopped_until_ = world_->events.now();
+    refused_ = nullptr;
     rest();
 }
 
@@ -379,6 +395,7 @@ void honest_client::vanish() {
         link_ = nullptr;
     }
     stopped_until_ = world_->events.now();
+    refused_ = nullptr;
     rest();
 }
 

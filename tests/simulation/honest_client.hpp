@@ -84,6 +84,7 @@ private:
     std::optional<stream> stream_;  // over link_
     claim_record* record_ = nullptr;
     std::optional<detail::claim> claim_;
+    const claim_record* refused_ = nullptr;  // the attempt that is to be repeated
     int lock_ = 0;
     milliseconds lease_{0};
 

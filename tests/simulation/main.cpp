@@ -123,7 +123,10 @@ void print(const tally& sum, std::chrono::duration<double> took) {
              sum.ends[why]);
     }
     line("ERRORs due", sum.refusals);
+    line("  of them denials", sum.denials);
+    line("changes that revoked waiters", sum.sweeps_that_revoked);
     line("claims lost by their client", sum.losses);
+    line("claims tried again", sum.retries);
     line("steps with an announced loser believing", sum.beliefs_outlived);
     line("writes to the fenced resources", sum.writes);
     line("  of them stale and refused", sum.stale_writes_refused);

@@ -234,20 +234,14 @@ io_result record_layer::write(std::span<const std::byte> bytes) {
     if (heard_ == end_of_input::alert || failed()) {
         return {.status = io_status::reset};
     }
-    std::size_t out = 0;
-    while (!half_sent_.empty() || out < bytes.size()) {
-        const auto left = bytes.subspan(out);
+    if (bytes.size() < begun_.size() || !std::equal(begun_.begin(), begun_.end(), bytes.begin())) {
+        world_->log.fail("same_bytes_again",
+                         "connection " + std::to_string(link_->id()) +
+                             ": a half-sent record is followed by other bytes than it holds");
+    }
+    while (!half_sent_.empty() || begun_.size() < bytes.size()) {
         if (half_sent_.empty()) {
-            const bool cut = left.size() > 1 && world_->random.chance(world_->plan.record_cuts);
-            const std::size_t size = cut ? 1 + world_->random.below(left.size() - 1) : left.size();
-            const auto content = left.first(std::min(size, content_max));
-            half_content_.assign(content.begin(), content.end());
-            half_sent_ = seal(kind::data, content);
-        } else if (left.size() < half_content_.size() ||
-                   !std::equal(half_content_.begin(), half_content_.end(), left.begin())) {
-            world_->log.fail("same_bytes_again", "connection " + std::to_string(link_->id()) +
-                                                     ": a half-sent record is followed by other "
-                                                     "bytes than those it holds");
+            begin_record(bytes.subspan(begun_.size()));
         }
         const io_status did = flush();
         if (did != io_status::done) {
@@ -255,15 +249,20 @@ io_result record_layer::write(std::span<const std::byte> bytes) {
         }
         if (!half_sent_.empty()) {
             ++world_->counts->records_half_sent;
-            break;
-        }
-        out += half_content_.size();
-        half_content_.clear();
-        if (out < bytes.size() && world_->random.chance(250'000)) {
-            break;  // one record a call, as SSL_MODE_ENABLE_PARTIAL_WRITE has it
+            return {.status = io_status::done, .count = 0};
         }
     }
-    return {.status = io_status::done, .count = out};
+    begun_.clear();
+    return {.status = io_status::done, .count = bytes.size()};
+}
+
+// Of the first of them, or of all.
+void record_layer::begin_record(std::span<const std::byte> bytes) {
+    const bool cut = bytes.size() > 1 && world_->random.chance(world_->plan.record_cuts);
+    const std::size_t size = cut ? 1 + world_->random.below(bytes.size() - 1) : bytes.size();
+    const auto content = bytes.first(std::min(size, content_max));
+    begun_.insert(begun_.end(), content.begin(), content.end());
+    half_sent_ = seal(kind::data, content);
 }
 
 void record_layer::send_control(kind of, std::span<const std::byte> content) {
@@ -271,7 +270,6 @@ void record_layer::send_control(kind of, std::span<const std::byte> content) {
         return;
     }
     end_said_ = of == kind::alert;
-    half_content_.clear();
     half_sent_ = seal(of, content);
     static_cast<void>(flush());
 }

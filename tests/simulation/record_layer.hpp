@@ -16,8 +16,9 @@ namespace monolock::simulation {
 //  - A read returns bytes of one record, at most what was asked. The rest stays inside, and with
 //    read-ahead so do further records: all of that has left the socket, whose readiness says
 //    nothing about it.
-//  - A record that the socket took in part must be finished: the next write begins with the same
-//    bytes and offers at least as many. What goes out is the record as it was sealed.
+//  - A write is done when all its records are out. Until then it took nothing, and the next one
+//    begins with the same bytes and offers at least as many: what goes out are the records as they
+//    were sealed.
 //  - A close_notify or a fatal alert is the peer's word. What cannot be opened is answered with a
 //    fatal alert, and nothing goes on.
 // Records have numbers and check sums, and so the model notices if the network breaks one.
@@ -72,6 +73,7 @@ private:
     void refuse_record();
     [[nodiscard]] std::vector<std::byte> seal(kind of, std::span<const std::byte> content);
     [[nodiscard]] io_status flush();
+    void begin_record(std::span<const std::byte> bytes);
     void send_control(kind of, std::span<const std::byte> content);
 
     context* world_;
@@ -87,9 +89,9 @@ private:
     end_of_input heard_ = end_of_input::none;
     std::uint32_t opened_ = 0;
 
-    std::vector<std::byte> half_sent_;     // what the socket has not taken yet of a record
-    std::vector<std::byte> half_content_;  // and the bytes of the caller's in it
-    bool end_said_ = false;                // close_notify or an alert: nothing follows
+    std::vector<std::byte> half_sent_;  // what the socket has not taken yet of a record
+    std::vector<std::byte> begun_;      // what the caller must offer again: all up to its end
+    bool end_said_ = false;             // close_notify or an alert: nothing follows
     bool alert_sent_ = false;
     std::uint32_t sealed_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "core/session_engine.hpp"
 #include "protocol/frames.hpp"
+#include "simulation/access.hpp"
 #include "simulation/context.hpp"
 
 namespace monolock::simulation {
@@ -31,6 +33,7 @@ struct claim_record {
     std::uint32_t id = 0;
     int lock = 0;
     nanoseconds lease{0};
+    int identity = 0;  // of its client
 
     // The server.
     unsigned process = 0;  // which one, counted from 1
@@ -39,7 +42,9 @@ struct claim_record {
     core::end_reason reason{};
     bool word_given = false;  // FIN or RST came, an ERROR was due, or the process ended
     bool refused = false;     // an ERROR was due
-    bool excused = false;     // its ERROR may be lost: the server died, or waited long enough
+    protocol::error_code error_code_due{};
+    unsigned permitted_by = 0;  // the access rules that admitted it, by generation
+    bool excused = false;       // its ERROR may be lost: the server died, or waited long enough
     std::uint64_t token = 0;
     std::uint64_t grant_number = 0;
 
@@ -61,6 +66,7 @@ struct claim_record {
     std::uint64_t acquireds_read = 0;
     std::uint64_t token_read = 0;
     bool error_read = false;
+    protocol::error_code error_code_read{};
     bool alert_read = false;
 
     // The client.
@@ -112,6 +118,7 @@ struct expiry_evidence {
 //   answered_before_fin     and not less, if the client half-closed and read to the end
 //   token_read              the token of the grant
 //   error_arrives           an ERROR that was written reaches a client that is there
+//   error_as_due            with the code that was due
 //   alert_arrives           so does a fatal alert of the record layer
 //   records_intact          the library and the server can open each other's records
 //   same_bytes_again        a record that was half sent is finished with the bytes it began with
@@ -119,6 +126,12 @@ struct expiry_evidence {
 //   two_believers           at most one does, unless the end of the others was announced
 //   loser_stops             on the frame, the FIN or the RST
 //   fenced_resource         accepts no write of an earlier grant after one of a later grant
+//   granted_as_permitted    by the newest access rules that the shard of the lock, or the one that
+//                           read the ACQUIRE, had adopted
+//   no_revoked_waiter       whom the rules just adopted do not permit has left the queue
+//   owners_stay             the sweep of the waiters ends no owner
+//   denied_for_cause        who is told 0x18 is not permitted
+//   stops_when_refused      (client) a claim that an ERROR from 0x10 up ended is not tried again
 //   lost_without_cause      (world) once faults stopped, no claim is lost
 //   everyone_served         (world) once faults stopped, within a bound
 //   nothing_left            (world) at last the server is empty
@@ -133,6 +146,16 @@ public:
     // Its sessions are gone with it, and that is known.
     void process_ended();
     void grants_withheld() noexcept { withheld_ = true; }
+    // ---- access, in rules_access.cpp
+    void access_written(unsigned generation, const access_table& table);
+    // By the shard of the locks; the sweep of the waiters follows in the same turn.
+    void access_adopted(unsigned generation);
+    void sweep_returned();
+    // ERROR 0x18 is due by the rules of that generation.
+    void denied(claim_record& who, const std::string& lock, unsigned generation);
+    // A client tries again what it tried with this connection.
+    void retried(const claim_record& before) const;
+
     // Just before the engine admits it.
     void arrived(claim_record& who, const std::string& name, const core::session& session);
     // From the source, for a grant that will be stated later.
@@ -155,7 +178,7 @@ public:
     void cannot_read(claim_record& who, bool alert_sent);
     // FIN or RST was seen by the server, or the same said in a record.
     void peer_closed(claim_record& who);
-    void error_due(claim_record& who);
+    void error_due(claim_record& who, protocol::error_code code);
     void wrote(claim_record& who, std::span<const std::byte> taken, std::size_t offered);
     void write_failed(claim_record& who);
     // The session is about to be destroyed.
@@ -192,6 +215,8 @@ private:
     void ended(const core::ended& what);
     void acknowledged(const core::acknowledged& what);
     void check_turn(const claim_record& who);
+    [[nodiscard]] bool may_claim(const claim_record& who, unsigned generation) const;
+    void check_permitted(const claim_record& who) const;
     void touch(claim_record& who);
     void compare_frames(claim_record& who);
     void read_frame(claim_record& who, const protocol::server_frame& frame);
@@ -202,6 +227,9 @@ private:
     std::vector<lock_book> locks_;
     std::deque<claim_record> records_;  // by connection
     std::vector<claim_record*> touched_;
+    std::map<unsigned, access_table> access_;  // by generation; empty if there are no rules
+    unsigned home_generation_ = 0;
+    bool sweeping_ = false;
 
     unsigned process_ = 0;
     bool withheld_ = false;

@@ -53,7 +53,8 @@ void rules::peer_closed(claim_record& who) {
     touch(who);
 }
 
-void rules::error_due(claim_record& who) {
+void rules::error_due(claim_record& who, protocol::error_code code) {
+    who.error_code_due = code;
     touch(who);
     ++world_->counts->refusals;
     who.word_given = true;
@@ -144,6 +145,10 @@ void rules::read_frame(claim_record& who, const protocol::server_frame& frame) {
     switch (what.type) {
         case protocol::server_message::error:
             who.error_read = true;
+            who.error_code_read = std::get<protocol::error>(frame).code;
+            if (who.error_code_read != who.error_code_due) {
+                fail("error_as_due", who, "read an ERROR with another code than was due");
+            }
             return;
         case protocol::server_message::waiting:
             if (who.acquireds_read > 0) {

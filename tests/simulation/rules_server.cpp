@@ -119,6 +119,7 @@ void rules::granted(const core::granted& what) {
         fail("no_grant_withheld", who, "granted while grants are withheld");
     }
     check_turn(who);
+    check_permitted(who);
     if (what.token.value != last_token_) {
         fail("tokens_grow", who, "granted with a token that is not the last one taken");
     }
@@ -202,6 +203,9 @@ void rules::ended(const core::ended& what) {
     }
     if (who.at != claim_record::stage::waiting && who.at != claim_record::stage::owning) {
         fail("ghost", who, how.str() + " twice");
+    }
+    if (sweeping_ && who.at == claim_record::stage::owning) {
+        fail("owners_stay", who, how.str() + " while waiters were revoked");
     }
     lock_book& lock = locks_[static_cast<std::size_t>(who.lock)];
     lock.line.erase(std::find(lock.line.begin(), lock.line.end(), who.id));

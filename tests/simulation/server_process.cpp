@@ -18,14 +18,18 @@ constexpr sim_time timer_latency_max = 300us;
 }  // namespace
 
 server_process::server_process(context& world, rules& checks, const server_machine& machine,
-                               unsigned number)
+                               unsigned number, const access_file& access)
     : world_{&world},
       rules_{&checks},
       machine_{&machine},
       number_{number},
       settings_{.io_timeout = world.plan.io_timeout},
-      engine_{*this, *this, *this, settings_} {
+      engine_{*this, *this, *this, settings_},
+      access_{access},
+      home_access_{access} {
     checks.process_started(number, machine.wall_ms(world.events.now()));
+    checks.access_adopted(access.generation);
+    checks.sweep_returned();
 }
 
 server_process::~server_process() {
@@ -120,7 +124,11 @@ void server_process::on_error_due(const core::connected_session& who, protocol::
                                   std::string_view /*reason*/) {
     if (alive_) {
         world_->log.note(server_actor, "connection {} gets ERROR {}", who.id().value, code);
-        rules_->error_due(rules_->of(static_cast<std::uint32_t>(who.id().value)));
+        claim_record& record = rules_->of(static_cast<std::uint32_t>(who.id().value));
+        rules_->error_due(record, code);
+        if (code == protocol::error_code::not_authorized) {
+            rules_->denied(record, std::string{who.lock_name()}, home_access_.generation);
+        }
     }
 }
 
@@ -186,6 +194,9 @@ void server_process::turn() {
     if (alive_) {
         admit_moved();
     }
+    if (alive_) {
+        adopt_access();
+    }
     // A loop gives no order to a timer and the sockets.
     const bool timer_first = world_->random.chance(500'000);
     if (timer_first) {
@@ -209,7 +220,8 @@ void server_process::turn() {
     look_for_unread();
     arm_timer();
     if (!ready_.empty() || judge_due_ || !moved_.empty() || !waiting_for_accept_.empty() ||
-        operator_wants_ > 0 || (terminating_ && engine_.table().session_count() > 0)) {
+        operator_wants_ > 0 || !to_adopt_.empty() || !to_adopt_at_home_.empty() ||
+        (terminating_ && engine_.table().session_count() > 0)) {
         schedule_turn(sim_time{1us});
     }
 }
@@ -315,6 +327,44 @@ void server_process::obey_operator() {
             });
         }
     }
+}
+
+// ---- access rules
+
+void server_process::reload(const access_file& access) {
+    world_->log.note(server_actor, "told of access rules {}", access.generation);
+    to_adopt_.push_back(access);
+    to_adopt_at_home_.push_back(access);
+    schedule_turn(world_->random.between(sim_time{0}, sim_time{200us}));
+}
+
+// A posted message reaches each of the two shards, now or in a later turn.
+void server_process::adopt_access() {
+    while (!to_adopt_.empty() && world_->random.chance(700'000)) {
+        access_ = to_adopt_.front();
+        to_adopt_.pop_front();
+    }
+    while (alive_ && !to_adopt_at_home_.empty() && world_->random.chance(700'000)) {
+        const access_file next = to_adopt_at_home_.front();
+        to_adopt_at_home_.pop_front();
+        adopt_and_sweep(next);
+    }
+}
+
+// As in src/server/shard.cpp: both in one turn.
+void server_process::adopt_and_sweep(const access_file& access) {
+    home_access_ = access;
+    rules_->access_adopted(access.generation);
+    std::size_t revoked = 0;
+    engine_call([&] {
+        revoked = engine_.revoke_waiters([this](const core::connected_session& who) {
+            return home_access_.permits(guest_of(who).record().identity, who.lock_name());
+        });
+    });
+    if (alive_) {
+        rules_->sweep_returned();
+    }
+    world_->counts->sweeps_that_revoked += revoked > 0 ? 1U : 0U;
 }
 
 void server_process::terminate() {

@@ -32,10 +32,11 @@ class claim_session;  // and after its ACQUIRE was admitted
 // timeout, lingers after an ERROR, keeps one timer and calls judge(). The shell does in simulated
 // time what the server's does in real time, one turn of its loop after the other, and may be
 // stopped between any two system calls. One shard; the move of a claim to the shard of its name is
-// a posted message here too.
+// a posted message here too, and the two have adopted the access rules of one generation or of two.
 class server_process final : core::clock_port, core::observer_port, core::token_source {
 public:
-    server_process(context& world, rules& checks, const server_machine& machine, unsigned number);
+    server_process(context& world, rules& checks, const server_machine& machine, unsigned number,
+                   const access_file& access);
     server_process(const server_process&) = delete;
     server_process& operator=(const server_process&) = delete;
     ~server_process() override;
@@ -45,8 +46,9 @@ public:
     void stop_for(sim_time pause);  // SIGSTOP
     void crash();                   // its kernel closes everything
     void power_cut(sim_time until);
-    void terminate();           // SIGTERM
-    void close_some_session();  // the operator does
+    void terminate();                        // SIGTERM
+    void reload(const access_file& access);  // SIGHUP
+    void close_some_session();               // the operator does
 
     [[nodiscard]] bool alive() const noexcept { return alive_; }
     [[nodiscard]] bool accepts() const noexcept { return alive_ && !terminating_; }
@@ -91,6 +93,8 @@ private:
     void judge_due();
     void shut_down_some();
     void obey_operator();
+    void adopt_access();
+    void adopt_and_sweep(const access_file& access);
     void look_for_unread() const;
     void arm_timer();
     void bury();
@@ -126,6 +130,13 @@ private:
     claim_session* blocked_ = nullptr;
     bool withheld_ = false;
     core::fencing_token last_token_;
+
+    // The shard that reads an ACQUIRE and the one of its lock: each adopts rules in a turn of its
+    // own, in the order in which they were made.
+    access_file access_;
+    access_file home_access_;
+    std::deque<access_file> to_adopt_;
+    std::deque<access_file> to_adopt_at_home_;
 
     std::deque<connection*> waiting_for_accept_;
     std::map<std::uint32_t, std::unique_ptr<guest>> guests_;  // by connection

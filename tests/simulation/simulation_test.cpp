@@ -49,6 +49,9 @@ TEST(simulation, every_fault_and_every_ending_occurs) {
     EXPECT_GT(totals.records_half_sent, 0U);
     EXPECT_GT(totals.reads_held_back, 0U);
     EXPECT_GT(totals.alerts_read, 0U);
+    EXPECT_GT(totals.denials, 0U);
+    EXPECT_GT(totals.sweeps_that_revoked, 0U);
+    EXPECT_GT(totals.retries, 0U);
 }
 
 TEST(simulation, a_clock_and_its_inverse_agree) {

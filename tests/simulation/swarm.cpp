@@ -60,7 +60,12 @@ void draw_transport(swarm& plan, random_source& random) {
         plan.send_buffer += 16;
         plan.receive_buffer += 16;
         // Only these send so much at once that something stays inside.
-        plan.blunt_peers = std::max(plan.blunt_peers, 1);
+        plan.blunt_peers = std::max(plan.blunt_peers, 3);
+    }
+    plan.access_rules = plan.over == transport::records && random.chance(500'000);
+    plan.permitted = static_cast<per_million>(random.between(300'000, 1'000'000));
+    if (!plan.access_rules) {
+        plan.weights[static_cast<std::size_t>(fault::access_change)] = 0;
     }
 }
 
@@ -133,6 +138,8 @@ std::string_view to_string(fault kind) noexcept {
             return "session closed by the operator";
         case fault::wall_step:
             return "wall clock stepped";
+        case fault::access_change:
+            return "access rules changed";
     }
     return "?";
 }
@@ -153,6 +160,9 @@ tally& tally::operator+=(const tally& more) {
     stale_writes_refused += more.stale_writes_refused;
     losses += more.losses;
     refusals += more.refusals;
+    denials += more.denials;
+    sweeps_that_revoked += more.sweeps_that_revoked;
+    retries += more.retries;
     server_stops += more.server_stops;
     client_stops += more.client_stops;
     spikes += more.spikes;

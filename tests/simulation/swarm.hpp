@@ -30,8 +30,9 @@ enum class fault : std::uint8_t {
     server_shutdown,   // SIGTERM: ERROR 0x01 to everybody, then a new process
     admin_close,       // ERROR 0x02 to one session
     wall_step,         // the server's wall clock jumps
+    access_change,     // other rules of who may claim what, and SIGHUP
 };
-inline constexpr std::size_t fault_kinds = 18;
+inline constexpr std::size_t fault_kinds = 19;
 [[nodiscard]] std::string_view to_string(fault kind) noexcept;
 
 // What stands between the processes and their sockets.
@@ -67,6 +68,9 @@ struct swarm {
     per_million record_cuts = 0;  // that what is written together becomes several records
     per_million short_reads = 0;  // that a read returns less than there is
     bool read_ahead = false;      // a read takes from the socket all that is there
+    // Access rules exist, and may change. Only over records: they need an identity.
+    bool access_rules = false;
+    per_million permitted = 0;  // of all pairs of client and lock
 
     // That a process is stopped at one of the points between its system calls.
     per_million server_stops = 0;
@@ -109,6 +113,9 @@ struct tally {
     std::uint64_t stale_writes_refused = 0;
     std::uint64_t losses = 0;    // claims that a client gave up as lost
     std::uint64_t refusals = 0;  // ERRORs
+    std::uint64_t denials = 0;   // of them by the access rules
+    std::uint64_t sweeps_that_revoked = 0;
+    std::uint64_t retries = 0;  // of a claim that was not granted
     std::uint64_t server_stops = 0;
     std::uint64_t client_stops = 0;
     std::uint64_t spikes = 0;

@@ -24,12 +24,15 @@ public:
     void run();
 
 private:
-    void dial(std::function<void(connection*)> done) override;
-    void syn_arrives(const std::function<void(connection*)>& done);
+    void dial(int identity, std::function<void(connection*)> done) override;
+    void syn_arrives(int identity, const std::function<void(connection*)>& done);
 
     void start_server();
     void server_is_gone(sim_time downtime);
     void after_each_step();
+
+    void write_access_file(const access_table& table);
+    void change_access();
 
     void schedule_fault();
     [[nodiscard]] fault draw_fault();
@@ -52,6 +55,7 @@ private:
     std::vector<std::unique_ptr<honest_client>> clients_;
     std::vector<std::unique_ptr<blunt_peer>> peers_;
     std::vector<rules::belief> beliefs_;
+    access_file access_;  // as the file is now
     bool calm_ = false;
 };
 
@@ -79,16 +83,16 @@ whole_world::whole_world(std::uint64_t seed, tally& totals, bool trace)
 
 // ---- connections
 
-void whole_world::dial(std::function<void(connection*)> done) {
+void whole_world::dial(int identity, std::function<void(connection*)> done) {
     if (world_.random.chance(world_.plan.connect_fails)) {
         world_.events.in(connect_timeout, [done = std::move(done)] { done(nullptr); });
         return;
     }
     world_.events.in(world_.random.between(world_.plan.delay_min, world_.plan.delay_max),
-                     [this, done = std::move(done)] { syn_arrives(done); });
+                     [this, identity, done = std::move(done)] { syn_arrives(identity, done); });
 }
 
-void whole_world::syn_arrives(const std::function<void(connection*)>& done) {
+void whole_world::syn_arrives(int identity, const std::function<void(connection*)>& done) {
     const sim_time back = world_.random.between(world_.plan.delay_min, world_.plan.delay_max);
     if (!processes_.back()->accepts()) {
         world_.events.in(back, [done] { done(nullptr); });
@@ -97,7 +101,7 @@ void whole_world::syn_arrives(const std::function<void(connection*)>& done) {
     ++world_.counts->connections;
     const auto id = static_cast<std::uint32_t>(links_.size());
     connection* const link = links_.emplace_back(std::make_unique<connection>(world_, id)).get();
-    static_cast<void>(rules_.of(id));
+    rules_.of(id).identity = identity;
     processes_.back()->connection_arrives(*link);
     world_.events.in(back, [done, link] { done(link); });
 }
@@ -106,7 +110,8 @@ void whole_world::syn_arrives(const std::function<void(connection*)>& done) {
 
 void whole_world::start_server() {
     const auto number = static_cast<unsigned>(processes_.size() + 1);
-    processes_.push_back(std::make_unique<server_process>(world_, rules_, machine_, number));
+    processes_.push_back(
+        std::make_unique<server_process>(world_, rules_, machine_, number, access_));
 }
 
 void whole_world::server_is_gone(sim_time downtime) {
@@ -130,6 +135,25 @@ void whole_world::after_each_step() {
     if (server.finished()) {
         server.crash();  // the process exits
         server_is_gone(world_.random.spread(sim_time{100us}, sim_time{500ms}));
+    }
+}
+
+// ---- access rules
+
+void whole_world::write_access_file(const access_table& table) {
+    access_ = {.rules = std::make_shared<config::access_rules>(table.rules()),
+               .generation = access_.generation + 1};
+    rules_.access_written(access_.generation, table);
+}
+
+void whole_world::change_access() {
+    access_table table{world_.plan.clients + world_.plan.blunt_peers, world_.plan.locks};
+    if (!calm_) {
+        table.draw(world_.random, world_.plan.permitted);
+    }
+    write_access_file(table);
+    if (!processes_.empty() && processes_.back()->accepts()) {
+        processes_.back()->reload(access_);
     }
 }
 
@@ -216,6 +240,10 @@ void whole_world::strike(fault kind) {
         case fault::wall_step:
             world_.count(kind);
             machine_.wall_steps_ms += world_.random.between(-3'600'000, 3'600'000);
+            return;
+        case fault::access_change:
+            world_.count(kind);
+            change_access();
             return;
     }
 }
@@ -307,6 +335,9 @@ void whole_world::faults_stop() {
     const sim_time quiet_from =
         world_.events.now() + world_.plan.stop_max + 2 * world_.plan.io_timeout + 1s;
     calm(world_.plan);
+    if (world_.plan.access_rules) {
+        change_access();  // everybody may be served
+    }
     for (const auto& link : links_) {
         link->recover(world_.plan.drops_heal);
     }
@@ -333,6 +364,9 @@ void whole_world::run() {
     world_.log.note({}, "I/O timeout {} ms, stops up to {} ms, a fault each {} ms",
                     drawn.io_timeout.count() / 1'000'000, drawn.stop_max.count() / 1'000'000,
                     drawn.fault_gap.count() / 1'000'000);
+    if (world_.plan.access_rules) {
+        change_access();
+    }
     start_server();
     world_.events.after_each([this] { after_each_step(); });
     for (const auto& who : clients_) {
