@@ -16,23 +16,25 @@ class access_table {
 public:
     // Everybody may claim every lock.
     access_table(int identities, int locks)
-        : locks_{locks}, permitted_(static_cast<std::size_t>(identities * locks), true) {}
+        : locks_{static_cast<std::size_t>(locks)},
+          permitted_(static_cast<std::size_t>(identities) * locks_, true) {}
 
     void draw(random_source& random, per_million permitted) {
-        for (std::size_t at = 0; at < permitted_.size(); ++at) {
-            permitted_[at] = random.chance(permitted);
+        for (auto&& each : permitted_) {
+            each = random.chance(permitted);
         }
     }
 
     // A lock that no client means, but garbage can name, is permitted to nobody.
     [[nodiscard]] bool permits(int identity, int lock) const {
-        return lock < locks_ && permitted_[static_cast<std::size_t>(identity * locks_ + lock)];
+        const auto column = static_cast<std::size_t>(lock);
+        return column < locks_ && permitted_[static_cast<std::size_t>(identity) * locks_ + column];
     }
 
     [[nodiscard]] config::access_rules rules() const;
 
 private:
-    int locks_;
+    std::size_t locks_;
     std::vector<bool> permitted_;
 };
 
