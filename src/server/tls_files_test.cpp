@@ -15,7 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::credentials;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 class tls_files_test : public testing::Test {

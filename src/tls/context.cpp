@@ -21,7 +21,7 @@ void require(long done) {
 }  // namespace
 
 context make_context(role side) {
-    const context made{
+    context made{
         SSL_CTX_new(side == role::server ? TLS_server_method() : TLS_client_method()),
         SSL_CTX_free};
     if (!made) {

@@ -22,7 +22,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::system_clock;
 using test::certificate_authority;
-using test::certificate_wishes;
 using test::credentials;
 using testing::ElementsAre;
 
