@@ -32,11 +32,9 @@ failure refusal(errc code, stage at = stage::preparing) {
     return {.code = make_error_code(code), .at = at, .detail = {}, .admitted = false};
 }
 
-failure refusal_of_files(const tls::file_errors& errors) {
+failure refusal_of_files(const config::diagnostics& wrong) {
     failure made = refusal(errc::tls_files);
-    for (const std::string& each : errors) {
-        made.detail += (made.detail.empty() ? "" : "; ") + each;
-    }
+    made.detail = config::joined(wrong);
     return made;
 }
 
@@ -97,10 +95,10 @@ bool pause(std::chrono::nanoseconds delay, const std::stop_token& stop) {
 constexpr std::chrono::milliseconds rotation_gap{50};
 
 // What does not fit together is read once more: it may have been replaced in between.
-std::variant<tls::context, tls::file_errors> load_files(tls::client_context_source& from,
-                                                        const std::stop_token& stop) {
+config::checked<tls::context> load_files(tls::client_context_source& from,
+                                         const std::stop_token& stop) {
     auto loaded = from.current();
-    if (std::holds_alternative<tls::file_errors>(loaded) && pause(rotation_gap, stop)) {
+    if (!loaded && pause(rotation_gap, stop)) {
         loaded = from.current();
     }
     return loaded;
@@ -248,10 +246,11 @@ outcome client::impl::make_attempt(detail::claim_request request, const std::sto
     tls::context secured_by;
     if (to_->secured) {
         auto loaded = load_files(*here().contexts, stop);
-        if (const auto* const wrong = std::get_if<tls::file_errors>(&loaded)) {
-            return stop.stop_requested() ? refusal(errc::stopped) : refusal_of_files(*wrong);
+        if (!loaded) {
+            return stop.stop_requested() ? refusal(errc::stopped)
+                                         : refusal_of_files(loaded.error());
         }
-        secured_by = std::get<tls::context>(std::move(loaded));
+        secured_by = *std::move(loaded);
     }
     const auto subject = std::make_shared<attempt>(runs_on->loop(), to_, runs_on->names(),
                                                    std::move(request), std::move(secured_by));

@@ -1,14 +1,10 @@
 #include "server/check.hpp"
 
-#include <chrono>
-#include <iterator>
-#include <string_view>
 #include <utility>
-#include <variant>
 
 #include "server/access_file.hpp"
 #include "server/audit_file.hpp"
-#include "tls/server_context.hpp"
+#include "server/tls_files.hpp"
 
 namespace monolock::server {
 
@@ -18,6 +14,10 @@ namespace {
 struct verdict {
     config::diagnostics wrong;
     std::string summary;
+
+    void add(const config::diagnostics& more) {
+        wrong.insert(wrong.end(), more.begin(), more.end());
+    }
 };
 
 void check_tls(const config::server_config& configuration, verdict& so_far) {
@@ -25,14 +25,8 @@ void check_tls(const config::server_config& configuration, verdict& so_far) {
         so_far.summary += "TLS: none, connections are plain\n";
         return;
     }
-    const auto loaded = tls::load_server_context({.certificate = configuration.tls_cert,
-                                                  .key = configuration.tls_key,
-                                                  .client_ca = configuration.tls_client_ca},
-                                                 std::chrono::system_clock::now());
-    if (const auto* const errors = std::get_if<tls::file_errors>(&loaded)) {
-        for (const std::string& each : *errors) {
-            so_far.wrong.push_back({each});
-        }
+    if (const auto loaded = load_tls(tls_paths(configuration)); !loaded) {
+        so_far.add(loaded.error());
         return;
     }
     so_far.summary += configuration.mutual_tls() ? "TLS: clients must show a certificate\n"
@@ -46,7 +40,7 @@ void check_access(const config::server_config& configuration, verdict& so_far) {
     }
     const auto rules = load_access_rules(configuration.acl_file);
     if (!rules) {
-        so_far.wrong.insert(so_far.wrong.end(), rules.error().begin(), rules.error().end());
+        so_far.add(rules.error());
         return;
     }
     so_far.summary += "access rules: " + describe(*rules) + "\n";
@@ -58,7 +52,7 @@ void check_audit(const config::server_config& configuration, verdict& so_far) {
         return;
     }
     if (const auto wrong = audit_file::check(path)) {
-        so_far.wrong.push_back({"audit log " + path + ": " + wrong->text});
+        so_far.add({{"audit log " + path + ": " + wrong->text}});
         return;
     }
     so_far.summary += "audit log: " + (path == "-" ? "standard output" : path) + "\n";

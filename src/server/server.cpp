@@ -51,9 +51,7 @@ std::optional<tls_files> open_tls_files(const config::server_config& configurati
     if (!configuration.tls()) {
         return std::nullopt;
     }
-    return tls_files{{.certificate = configuration.tls_cert,
-                      .key = configuration.tls_key,
-                      .client_ca = configuration.tls_client_ca}};
+    return tls_files{tls_paths(configuration)};
 }
 
 // The control loop's side of the server: it starts the shards, hears the signals, and walks the

@@ -6,16 +6,14 @@
 
 namespace monolock::server {
 
+tls::server_files tls_paths(const config::server_config& configuration) {
+    return {.certificate = configuration.tls_cert,
+            .key = configuration.tls_key,
+            .client_ca = configuration.tls_client_ca};
+}
+
 config::checked<tls::context> load_tls(const tls::server_files& paths) {
-    auto loaded = tls::load_server_context(paths, std::chrono::system_clock::now());
-    if (const auto* const errors = std::get_if<tls::file_errors>(&loaded)) {
-        config::diagnostics wrong;
-        for (const std::string& each : *errors) {
-            wrong.push_back({each});
-        }
-        return wrong;
-    }
-    return std::get<tls::context>(std::move(loaded));
+    return tls::load_server_context(paths, std::chrono::system_clock::now());
 }
 
 tls_files::tls_files(tls::server_files paths) : paths_{std::move(paths)} {

@@ -4,10 +4,14 @@
 #include <string>
 
 #include "config/parsed.hpp"
+#include "config/server_config.hpp"
 #include "server/secure_stream.hpp"
 #include "tls/server_context.hpp"
 
 namespace monolock::server {
+
+// The files that are configured; only where TLS is.
+[[nodiscard]] tls::server_files tls_paths(const config::server_config& configuration);
 
 // Reads and checks the files as of now; or says everything that is wrong with them.
 [[nodiscard]] config::checked<tls::context> load_tls(const tls::server_files& paths);

@@ -25,13 +25,13 @@ struct free_digest {
 
 // The texts of a client's files, as far as they could be read.
 struct client_texts {
-    client_texts(const client_files& files, file_errors& errors)
+    client_texts(const client_files& files, config::diagnostics& errors)
         : ca{read(files.ca, errors)},
           certificate{read(files.certificate, errors)},
           key{read(files.key, errors)} {}
 
     // No path: no text, and nothing is wrong.
-    static pem_text read(const std::string& path, file_errors& errors) {
+    static pem_text read(const std::string& path, config::diagnostics& errors) {
         return path.empty() ? pem_text{} : pem_text{path, errors};
     }
 
@@ -41,7 +41,7 @@ struct client_texts {
 };
 
 void trust_file(const context& in, const std::string& path, const pem_text& text,
-                file_errors& errors) {
+                config::diagnostics& errors) {
     const auto authorities = parse_pem(path, text, parse_certificates, errors);
     if (!authorities) {
         return;
@@ -56,14 +56,14 @@ void trust_file(const context& in, const std::string& path, const pem_text& text
 }
 
 // Certificates of a folder are looked up when they are needed, by the thread that shakes hands.
-void trust_system(const context& in, file_errors& errors) {
+void trust_system(const context& in, config::diagnostics& errors) {
     if (SSL_CTX_set_default_verify_paths(in.get()) != 1) {
-        errors.push_back("the system's certificate store: " + take_openssl_error());
+        errors.push_back({"the system's certificate store: " + take_openssl_error()});
     }
 }
 
 void show(const context& in, const client_files& files, const client_texts& texts,
-          file_errors& errors) {
+          config::diagnostics& errors) {
     const auto chain = parse_pem(files.certificate, texts.certificate, parse_certificates, errors);
     const auto key = parse_pem(files.key, texts.key, parse_private_key, errors);
     if (chain && key) {
@@ -72,14 +72,13 @@ void show(const context& in, const client_files& files, const client_texts& text
 }
 
 // `errors` has what kept the texts from being read.
-std::variant<context, file_errors> make_client_context(const client_files& files,
-                                                       const client_texts& texts,
-                                                       file_errors errors) {
+config::checked<context> make_client_context(const client_files& files, const client_texts& texts,
+                                             config::diagnostics errors) {
     context made;
     try {
         made = make_context(role::client);
     } catch (const std::runtime_error& failed) {
-        return file_errors{failed.what()};
+        return config::diagnostics{{.text = failed.what()}};
     }
     SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_purpose(made.get(), X509_PURPOSE_SSL_SERVER);
@@ -146,8 +145,8 @@ std::string describe_distrust(const channel& over, const server_name& expected) 
 
 }  // namespace
 
-std::variant<context, file_errors> client_context_source::current() {
-    file_errors errors;
+config::checked<context> client_context_source::current() {
+    config::diagnostics errors;
     const client_texts texts{files_, errors};
     const digest now = digest_of(texts);
     if (errors.empty()) {
@@ -156,9 +155,9 @@ std::variant<context, file_errors> client_context_source::current() {
         }
     }
     auto made = make_client_context(files_, texts, std::move(errors));
-    if (const auto* const fresh = std::get_if<context>(&made)) {
+    if (made) {
         const std::scoped_lock held{mutex_};
-        last_ = *fresh;
+        last_ = *made;
         made_of_ = now;
         made_at_ = std::chrono::steady_clock::now();
     }

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "tls/channel.hpp"
 #include "tls/context.hpp"
@@ -33,7 +32,7 @@ public:
     // What the files hold now, or nothing but all that is wrong with them. Reads them at each call,
     // and blocks on that; when they still hold the same, the context is the same as before. The
     // system's store is looked at anew once it is older than system_store_age.
-    [[nodiscard]] std::variant<context, file_errors> current();
+    [[nodiscard]] config::checked<context> current();
 
     static constexpr std::chrono::seconds system_store_age{10};
 

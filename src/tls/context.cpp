@@ -21,9 +21,8 @@ void require(long done) {
 }  // namespace
 
 context make_context(role side) {
-    context made{
-        SSL_CTX_new(side == role::server ? TLS_server_method() : TLS_client_method()),
-        SSL_CTX_free};
+    context made{SSL_CTX_new(side == role::server ? TLS_server_method() : TLS_client_method()),
+                 SSL_CTX_free};
     if (!made) {
         throw std::bad_alloc{};
     }

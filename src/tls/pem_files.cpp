@@ -24,12 +24,12 @@ struct free_stack {
 
 }  // namespace
 
-pem_text::pem_text(const std::string& path, file_errors& errors) {
+pem_text::pem_text(const std::string& path, config::diagnostics& errors) {
     auto text = posix::read_file(path, file_bytes_max);
     if (text) {
         text_ = *std::move(text);
     } else {
-        errors.push_back(path + ": " + text.error().text);
+        errors.push_back({path + ": " + text.error().text});
     }
 }
 
@@ -40,10 +40,10 @@ pem_text::~pem_text() {
 }
 
 void use_own(const context& in, const own_files& files, const std::vector<certificate>& chain,
-             const private_key& key, file_errors& errors) {
+             const private_key& key, config::diagnostics& errors) {
     if (X509_check_private_key(chain.front().get(), key.get()) != 1) {
-        errors.push_back(files.key + ": the key does not belong to the certificate in " +
-                         files.certificate);
+        errors.push_back(
+            {files.key + ": the key does not belong to the certificate in " + files.certificate});
         ERR_clear_error();
         return;
     }
@@ -56,7 +56,7 @@ void use_own(const context& in, const own_files& files, const std::vector<certif
     }
     // Refuses what OpenSSL's security level does: a key that is too short, a weak signature.
     if (SSL_CTX_use_cert_and_key(in.get(), chain.front().get(), key.get(), rest.get(), 1) != 1) {
-        errors.push_back(files.certificate + ": " + take_openssl_error());
+        errors.push_back({files.certificate + ": " + take_openssl_error()});
     }
 }
 

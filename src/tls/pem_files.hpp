@@ -12,9 +12,6 @@
 
 namespace monolock::tls {
 
-// All that is wrong with files, each as "FILE: why", one line.
-using file_errors = std::vector<std::string>;
-
 // A certificate chain and its key, where they are.
 struct own_files {
     std::string certificate;  // the leaf, then the intermediate ones
@@ -22,12 +19,12 @@ struct own_files {
 };
 
 // The text of a file that is parsed and then wiped: it may hold a key. What is wrong goes to the
-// list. Blocks on the file.
+// list as "FILE: why". Blocks on the file.
 class pem_text {
 public:
     // None.
     pem_text() noexcept = default;
-    pem_text(const std::string& path, file_errors& errors);
+    pem_text(const std::string& path, config::diagnostics& errors);
     pem_text(const pem_text&) = delete;
     pem_text& operator=(const pem_text&) = delete;
     ~pem_text();
@@ -43,13 +40,13 @@ private:
 template <class Value>
 [[nodiscard]] std::optional<Value> parse_pem(const std::string& path, const pem_text& text,
                                              config::parsed<Value> (*parse)(std::string_view pem),
-                                             file_errors& errors) {
+                                             config::diagnostics& errors) {
     if (!text) {
         return std::nullopt;
     }
     auto value = parse(text.view());
     if (!value) {
-        errors.push_back(path + ": " + value.error().text);
+        errors.push_back({path + ": " + value.error().text});
         return std::nullopt;
     }
     return *std::move(value);
@@ -59,13 +56,13 @@ template <class Value>
 template <class Value>
 [[nodiscard]] std::optional<Value> load_pem(const std::string& path,
                                             config::parsed<Value> (*parse)(std::string_view pem),
-                                            file_errors& errors) {
+                                            config::diagnostics& errors) {
     return parse_pem(path, pem_text{path, errors}, parse, errors);
 }
 
 // Makes the chain and the key what connections of the context show, if the two belong together and
 // OpenSSL's security level lets them pass. `files` says where they came from.
 void use_own(const context& in, const own_files& files, const std::vector<certificate>& chain,
-             const private_key& key, file_errors& errors);
+             const private_key& key, config::diagnostics& errors);
 
 }  // namespace monolock::tls

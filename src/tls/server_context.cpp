@@ -32,15 +32,15 @@ validity validity_of(X509* made, system_clock::time_point now) {
 }
 
 void check_validity(const std::string& path, X509* made, system_clock::time_point now,
-                    file_errors& errors) {
+                    config::diagnostics& errors) {
     switch (validity_of(made, now)) {
         case validity::valid:
             return;
         case validity::not_yet:
-            errors.push_back(path + ": the certificate is not valid yet");
+            errors.push_back({path + ": the certificate is not valid yet"});
             return;
         case validity::expired:
-            errors.push_back(path + ": the certificate has expired");
+            errors.push_back({path + ": the certificate has expired"});
             return;
     }
 }
@@ -94,20 +94,20 @@ void add_authority(const context& in, X509* authority) {
 
 void use_authorities(const context& in, const std::string& path,
                      const std::vector<certificate>& authorities, system_clock::time_point now,
-                     file_errors& errors) {
+                     config::diagnostics& errors) {
     bool some_valid = false;
     for (std::size_t index = 0; index < authorities.size(); ++index) {
         X509* const each = authorities[index].get();
         if (X509_check_ca(each) == 0) {
-            errors.push_back(path + ": certificate " + std::to_string(index + 1) +
-                             " is not of a certificate authority");
+            errors.push_back({path + ": certificate " + std::to_string(index + 1) +
+                              " is not of a certificate authority"});
             continue;
         }
         some_valid = some_valid || validity_of(each, now) == validity::valid;
         add_authority(in, each);
     }
     if (!some_valid && errors.empty()) {
-        errors.push_back(path + ": none of the authorities' certificates is valid now");
+        errors.push_back({path + ": none of the authorities' certificates is valid now"});
     }
     if (some_share_a_name(authorities)) {  // not always: it verifies each signature twice
         X509_STORE_set_check_issued(SSL_CTX_get_cert_store(in.get()), has_issued);
@@ -126,9 +126,9 @@ struct free_verification {
 
 }  // namespace
 
-std::variant<context, file_errors> load_server_context(const server_files& files,
-                                                       system_clock::time_point now) {
-    file_errors errors;
+config::checked<context> load_server_context(const server_files& files,
+                                             system_clock::time_point now) {
+    config::diagnostics errors;
     const context made = make_context(role::server);
     const auto chain = load_pem(files.certificate, parse_certificates, errors);
     const auto key = load_pem(files.key, parse_private_key, errors);
@@ -139,7 +139,7 @@ std::variant<context, file_errors> load_server_context(const server_files& files
         use_own(made, {.certificate = files.certificate, .key = files.key}, *chain, *key, errors);
     }
     if (!files.client_ca.empty()) {
-        file_errors of_authorities;
+        config::diagnostics of_authorities;
         if (const auto found = load_pem(files.client_ca, parse_certificates, of_authorities)) {
             use_authorities(made, files.client_ca, *found, now, of_authorities);
         }

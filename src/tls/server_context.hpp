@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <string>
-#include <variant>
 
 #include "tls/channel.hpp"
 #include "tls/context.hpp"
@@ -22,7 +21,7 @@ struct server_files {
 // the key. With a client CA every client must show a certificate that one of its authorities (and
 // nobody else) signed, for client authentication, and that yields an identity; what does not is
 // refused within the handshake. Authorities may share a name.
-[[nodiscard]] std::variant<context, file_errors> load_server_context(
+[[nodiscard]] config::checked<context> load_server_context(
     const server_files& files, std::chrono::system_clock::time_point now);
 
 // A few words for people about what the files said: until when the certificate is valid, and

@@ -50,13 +50,13 @@ protected:
     [[nodiscard]] std::vector<std::string> mistakes() const {
         const auto loaded = load_server_context(files(), system_clock::now());
         std::vector<std::string> out;
-        if (const auto* const errors = std::get_if<file_errors>(&loaded)) {
-            for (std::string each : *errors) {
+        if (!loaded) {
+            for (auto [text] : loaded.error()) {
                 for (std::size_t at = 0;
-                     (at = each.find(folder_.string() + "/")) != std::string::npos;) {
-                    each.erase(at, folder_.string().size() + 1);
+                     (at = text.find(folder_.string() + "/")) != std::string::npos;) {
+                    text.erase(at, folder_.string().size() + 1);
                 }
-                out.push_back(each);
+                out.push_back(text);
             }
         }
         return out;
@@ -71,7 +71,7 @@ TEST_F(server_context, of_good_files) {
     EXPECT_THAT(mistakes(), ElementsAre());
     const auto without_clients = load_server_context(
         {.certificate = path("cert"), .key = path("key"), .client_ca = ""}, system_clock::now());
-    EXPECT_TRUE(std::holds_alternative<context>(without_clients));
+    EXPECT_TRUE(without_clients);
 }
 
 TEST_F(server_context, every_mistake_at_once) {
@@ -128,7 +128,7 @@ protected:
 
     // A client with that certificate comes to a server with the test's files.
     outcome come(const credentials& client, certificate_authority* newest = nullptr) {
-        const auto serves = std::get<context>(load_server_context(files(), system_clock::now()));
+        const auto serves = *load_server_context(files(), system_clock::now());
         const context asks = make_context(role::client);
         const auto chain = parse_certificates(client.certificate);
         const auto key = parse_private_key(client.key);
@@ -153,8 +153,8 @@ protected:
             did.identity = *identity_of(SSL_get0_peer_certificate(server.native()));
             if (newest != nullptr) {
                 write("ca", newest->certificate());
-                did.trusted_by_another = still_trusts(
-                    std::get<context>(load_server_context(files(), system_clock::now())), server);
+                did.trusted_by_another =
+                    still_trusts(*load_server_context(files(), system_clock::now()), server);
             }
         } else {
             did.failure = server.failure();
