@@ -220,23 +220,16 @@ verdict check_grace(run_options& checked) {
     return std::nullopt;
 }
 
-// Where the option was set: the flag or the variable.
-std::string source_of(const std::vector<config::setting>& settings, std::string_view option) {
-    const auto found = std::find_if(
-        settings.rbegin(), settings.rend(),
-        [option](const config::setting& each) { return options[each.option].name == option; });
-    return found == settings.rend() ? std::string{} : found->source;
-}
-
 verdict check_tls(const run_options& checked, const std::vector<config::setting>& settings) {
     if (!checked.tls) {
         return std::nullopt;
     }
     const bool has_certificate = !checked.tls->certificate_file.empty();
     if (has_certificate != !checked.tls->key_file.empty()) {
-        return diagnostic{has_certificate
-                              ? source_of(settings, "tls-cert") + ": needs --tls-key as well"
-                              : source_of(settings, "tls-key") + ": needs --tls-cert as well"};
+        return diagnostic{
+            has_certificate
+                ? config::source_of(options, settings, "tls-cert") + ": needs --tls-key as well"
+                : config::source_of(options, settings, "tls-key") + ": needs --tls-cert as well"};
     }
     const auto expected =
         tls::expected_server_name(*config::parse_address(checked.server), checked.tls->server_name);
@@ -247,8 +240,8 @@ verdict check_tls(const run_options& checked, const std::vector<config::setting>
         return diagnostic{"TLS to " + quoted(checked.server) +
                           " needs --tls-name: " + expected.error().text};
     }
-    return diagnostic{source_of(settings, "tls-name") + " " + quoted(checked.tls->server_name) +
-                      ": " + expected.error().text};
+    return diagnostic{config::source_of(options, settings, "tls-name") + " " +
+                      quoted(checked.tls->server_name) + ": " + expected.error().text};
 }
 
 verdict check_name(std::string_view name) {

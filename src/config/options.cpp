@@ -106,6 +106,14 @@ std::vector<setting> with_environment(std::span<const option> options,
     return out;
 }
 
+std::string source_of(std::span<const option> options, const std::vector<setting>& settings,
+                      std::string_view name) {
+    const auto found = std::find_if(settings.rbegin(), settings.rend(), [&](const setting& each) {
+        return options[each.option].name == name;
+    });
+    return found == settings.rend() ? std::string{} : found->source;
+}
+
 diagnostic refuse(const setting& which, const diagnostic& why) {
     return {which.source + " " + quoted(which.value) + ": " + why.text};
 }

@@ -65,6 +65,11 @@ struct command_line {
                                                     std::vector<setting> from_words,
                                                     const environment& variables);
 
+// Where the option of that name was set, the flag or the variable: the last setting of it. Empty if
+// it was not set.
+[[nodiscard]] std::string source_of(std::span<const option> options,
+                                    const std::vector<setting>& settings, std::string_view name);
+
 // The diagnostic of a value, with its source and the value quoted: `-threads "0": at least 1`.
 [[nodiscard]] diagnostic refuse(const setting& which, const diagnostic& why);
 

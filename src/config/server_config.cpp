@@ -176,12 +176,8 @@ verdict find_missing_partner(const server_config& config, const std::vector<sett
         if ((config.*each.given).empty() || !(config.*each.needed).empty()) {
             continue;
         }
-        for (const setting& set : settings) {
-            if (options[set.option].name == each.name) {
-                return diagnostic{set.source + ": needs -" + std::string{each.needed_name} +
-                                  " as well"};
-            }
-        }
+        return diagnostic{source_of(options, settings, each.name) + ": needs -" +
+                          std::string{each.needed_name} + " as well"};
     }
     return std::nullopt;
 }

@@ -51,6 +51,15 @@ std::unique_ptr<audit_sink> open_or_throw(const audit_log::opener& open, const s
     return *std::move(sink);
 }
 
+// An event of now.
+audit_entry entry_about(const audit_subject& who, audit_entry::kind what) {
+    return {.what = what,
+            .time = std::chrono::system_clock::now(),
+            .peer = who.peer,
+            .lock = who.lock,
+            .identity = who.identity};
+}
+
 }  // namespace
 
 // What the shards and the thread share. Everything under "guarded" is under mutex_, which is held
@@ -70,7 +79,8 @@ public:
     [[nodiscard]] bool end_within(core::nanoseconds time_max);
     // The thread is left to itself: it must not use the log, which ends before it may.
     void abandon();
-    void report_unwritten();
+    // The thread has ended.
+    void report_what_is_left();
 
     [[nodiscard]] std::uint64_t lost_events() const;
 
@@ -86,6 +96,7 @@ private:
     void note_outcome(int error, clock::time_point now);
     void complain(std::string_view why);
     void report_recovery();
+    void report_unwritten(std::uint64_t events);
 
     const std::string path_;
     const opener open_;
@@ -149,17 +160,19 @@ bool audit_log::worker::end_within(core::nanoseconds time_max) {
 
 void audit_log::worker::abandon() {
     const std::lock_guard held{mutex_};
-    log_->write(log_level::error, "audit log: events were not written before the end",
-                {{.key = "file", .value = path_}, {.key = "events", .value = waiting()}});
+    report_unwritten(waiting());
     log_ = nullptr;
 }
 
-void audit_log::worker::report_unwritten() {
-    const std::uint64_t left = queue_.count() + writer_.lines_left();
-    if (left > 0) {
-        log_->write(log_level::error, "audit log: events were not written before the end",
-                    {{.key = "file", .value = path_}, {.key = "events", .value = left}});
+void audit_log::worker::report_what_is_left() {
+    if (const std::uint64_t left = queue_.count() + writer_.lines_left(); left > 0) {
+        report_unwritten(left);
     }
+}
+
+void audit_log::worker::report_unwritten(std::uint64_t events) {
+    log_->write(log_level::error, "audit log: events were not written before the end",
+                {{.key = "file", .value = path_}, {.key = "events", .value = events}});
 }
 
 std::uint64_t audit_log::worker::lost_events() const {
@@ -279,50 +292,33 @@ audit_log::~audit_log() {
 
 void audit_log::granted(const audit_subject& who, core::fencing_token token,
                         core::nanoseconds waited) {
-    worker_->record({.what = audit_entry::kind::granted,
-                     .time = std::chrono::system_clock::now(),
-                     .number = token.value,
-                     .span = std::chrono::floor<std::chrono::milliseconds>(waited),
-                     .peer = who.peer,
-                     .lock = who.lock,
-                     .identity = who.identity});
+    audit_entry entry = entry_about(who, audit_entry::kind::granted);
+    entry.number = token.value;
+    entry.span = std::chrono::floor<std::chrono::milliseconds>(waited);
+    worker_->record(entry);
 }
 
 void audit_log::released(const audit_subject& who, core::fencing_token token,
                          core::nanoseconds held, core::end_reason why) {
-    worker_->record({.what = audit_entry::kind::released,
-                     .reason = why,
-                     .time = std::chrono::system_clock::now(),
-                     .number = token.value,
-                     .span = std::chrono::floor<std::chrono::milliseconds>(held),
-                     .peer = who.peer,
-                     .lock = who.lock,
-                     .identity = who.identity});
+    audit_entry entry = entry_about(who, audit_entry::kind::released);
+    entry.reason = why;
+    entry.number = token.value;
+    entry.span = std::chrono::floor<std::chrono::milliseconds>(held);
+    worker_->record(entry);
 }
 
 void audit_log::denied(const audit_subject& who) {
-    worker_->record({.what = audit_entry::kind::denied,
-                     .time = std::chrono::system_clock::now(),
-                     .peer = who.peer,
-                     .lock = who.lock,
-                     .identity = who.identity});
+    worker_->record(entry_about(who, audit_entry::kind::denied));
 }
 
 void audit_log::force_release(const audit_subject& who, core::fencing_token token) {
-    worker_->record({.what = audit_entry::kind::force_release,
-                     .time = std::chrono::system_clock::now(),
-                     .number = token.value,
-                     .peer = who.peer,
-                     .lock = who.lock,
-                     .identity = who.identity});
+    audit_entry entry = entry_about(who, audit_entry::kind::force_release);
+    entry.number = token.value;
+    worker_->record(entry);
 }
 
 void audit_log::kick_waiter(const audit_subject& who) {
-    worker_->record({.what = audit_entry::kind::kick_waiter,
-                     .time = std::chrono::system_clock::now(),
-                     .peer = who.peer,
-                     .lock = who.lock,
-                     .identity = who.identity});
+    worker_->record(entry_about(who, audit_entry::kind::kick_waiter));
 }
 
 config::checked<std::string> audit_log::reopen() {
@@ -332,7 +328,7 @@ config::checked<std::string> audit_log::reopen() {
 void audit_log::finish(core::nanoseconds time_max) {
     if (worker_->end_within(time_max)) {
         thread_.join();
-        worker_->report_unwritten();
+        worker_->report_what_is_left();
     } else {
         // Stuck in a write that does not return. The process ends without it.
         worker_->abandon();

@@ -15,16 +15,13 @@ core::receive_result secure_stream::receive(std::span<std::byte> into) noexcept 
         case tls::status::wants_read:
         case tls::status::wants_write:
             return {.status = nothing};
-        case tls::status::failed:
-            owes_alert_ = true;
-            return {.status = peer_closed};
         case tls::status::peer_closed:
         case tls::status::alerted:
-            return {.status = peer_closed};
         case tls::status::silence:
-            return {.status = silence};
+        case tls::status::failed:
+            break;
     }
-    return {.status = silence};
+    return {.status = ended_by_peer(got.outcome) ? peer_closed : silence};
 }
 
 core::send_result secure_stream::send(std::span<const std::byte> bytes) noexcept {
@@ -37,16 +34,18 @@ core::send_result secure_stream::send(std::span<const std::byte> bytes) noexcept
         case tls::status::wants_read:
         case tls::status::wants_write:
             return {.status = sent, .count = 0};
-        case tls::status::failed:
-            owes_alert_ = true;
-            return {.status = peer_closed};
         case tls::status::peer_closed:
         case tls::status::alerted:
-            return {.status = peer_closed};
         case tls::status::silence:
-            return {.status = silence};
+        case tls::status::failed:
+            break;
     }
-    return {.status = silence};
+    return {.status = ended_by_peer(did.outcome) ? peer_closed : silence};
+}
+
+bool secure_stream::ended_by_peer(tls::status end) noexcept {
+    owes_alert_ = owes_alert_ || end == tls::status::failed;
+    return end != tls::status::silence;
 }
 
 std::string secure_stream::identity() const {

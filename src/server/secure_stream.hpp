@@ -49,6 +49,9 @@ public:
     [[nodiscard]] bool is_accepted_by(const tls_setting& newest);
 
 private:
+    // Whether the connection ended by the peer's word; else it is silence. Notes what is owed.
+    [[nodiscard]] bool ended_by_peer(tls::status end) noexcept;
+
     tls::channel channel_;
     std::uint64_t generation_;
     bool receive_wants_write_ = false;

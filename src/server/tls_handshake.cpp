@@ -43,22 +43,17 @@ bool tls_handshake::has_begun() noexcept {
     return socket_.stream() != nullptr || socket_.peek(first) > 0;
 }
 
-void tls_handshake::await_readable() {
-    socket_.wait_readable([self = boost::intrusive_ptr<tls_handshake>{this}](
-                              const boost::system::error_code& stopped) {
+auto tls_handshake::next_step() {
+    return [self = boost::intrusive_ptr<tls_handshake>{this}](
+               const boost::system::error_code& stopped) {
         if (!stopped && self->socket_.is_open()) {
             self->steps_->add(self);
         }
-    });
+    };
 }
 
-void tls_handshake::await_writable() {
-    socket_.wait_writable([self = boost::intrusive_ptr<tls_handshake>{this}](
-                              const boost::system::error_code& stopped) {
-        if (!stopped && self->socket_.is_open()) {
-            self->steps_->add(self);
-        }
-    });
+void tls_handshake::start() {
+    socket_.wait_readable(next_step());
 }
 
 void tls_handshake::step() {
@@ -73,10 +68,10 @@ void tls_handshake::step() {
             owner_->on_secured(std::move(socket_), peer_, stream.identity());
             return;
         case tls::status::wants_read:
-            await_readable();
+            socket_.wait_readable(next_step());
             return;
         case tls::status::wants_write:
-            await_writable();
+            socket_.wait_writable(next_step());
             return;
         case tls::status::peer_closed:
         case tls::status::silence:

@@ -61,7 +61,7 @@ public:
                   tls_handshake_owner& owner)
         : socket_{std::move(socket)}, peer_{peer}, steps_{&steps}, owner_{&owner} {}
 
-    void start() { await_readable(); }
+    void start();
 
     // Whether the peer has sent anything yet.
     [[nodiscard]] bool has_begun() noexcept;
@@ -73,8 +73,8 @@ private:
     friend class handshake_steps;
 
     void step();
-    void await_readable();
-    void await_writable();
+    // What to call when the socket is ready for it.
+    [[nodiscard]] auto next_step();
     void look_at_first_bytes();
 
     connection_socket socket_;
