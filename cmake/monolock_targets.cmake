@@ -12,13 +12,14 @@ function(monolock_library name)
 endfunction()
 
 # monolock_test(NAME SOURCES a_test.cpp… LIBS …)
-# A GoogleTest program; each of its cases becomes a ctest entry.
+# A GoogleTest program; each of its cases becomes a ctest entry. It finds tests/support by itself.
 function(monolock_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
   if(NOT MONOLOCK_BUILD_TESTS)
     return()
   endif()
   add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/tests")
   target_link_libraries(${name} PRIVATE monolock_settings ${arg_LIBS} GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endfunction()

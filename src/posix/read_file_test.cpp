@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
+
+#include "support/scratch_folder.hpp"
 
 namespace monolock::posix {
 namespace {
@@ -14,19 +14,12 @@ namespace fs = std::filesystem;
 
 class read_file_test : public testing::Test {
 protected:
-    read_file_test() {
-        std::string pattern = (fs::temp_directory_path() / "monolock-XXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
-    }
-    ~read_file_test() override { fs::remove_all(folder_); }
-
-    [[nodiscard]] std::string path(const char* name) const { return (folder_ / name).string(); }
+    [[nodiscard]] std::string path(const char* name) const { return folder_.path(name); }
     [[nodiscard]] std::string write(const std::string& content) const {
-        std::ofstream{path("file"), std::ios::binary} << content;
-        return path("file");
+        return folder_.write("file", content);
     }
 
-    fs::path folder_;
+    test::scratch_folder folder_;
 };
 
 TEST_F(read_file_test, the_whole_file) {
@@ -65,7 +58,7 @@ TEST_F(read_file_test, what_is_not_there) {
 
 TEST_F(read_file_test, what_is_no_regular_file) {
     ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
-    for (const std::string& each : {path("pipe"), folder_.string(), std::string{"/dev/zero"}}) {
+    for (const std::string& each : {path("pipe"), folder_.path(), std::string{"/dev/zero"}}) {
         const auto read = read_file(each, 100);  // returns at all
         ASSERT_FALSE(read) << each;
         EXPECT_EQ(read.error().text, "not a regular file") << each;

@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <fstream>
 #include <vector>
+
+#include "support/scratch_folder.hpp"
 
 namespace monolock::server {
 namespace {
@@ -19,16 +20,8 @@ constexpr const char* for_b = R"({"rules":[{"identity":"b","locks":["x"]}]})";
 
 class access_file_test : public testing::Test {
 protected:
-    access_file_test() {
-        std::string pattern = (fs::temp_directory_path() / "monolock-XXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
-    }
-    ~access_file_test() override { fs::remove_all(folder_); }
-
-    [[nodiscard]] std::string path() const { return (folder_ / "acl.json").string(); }
-    void write(const std::string& content) const {
-        std::ofstream{path(), std::ios::binary | std::ios::trunc} << content;
-    }
+    [[nodiscard]] std::string path() const { return folder_.path("acl.json"); }
+    void write(const std::string& content) const { folder_.write("acl.json", content); }
 
     // Reads again; what was adopted goes to the list.
     [[nodiscard]] config::checked<std::string> read_again(access_file& file) {
@@ -36,7 +29,7 @@ protected:
             [this](const access_policy& newer) { adopted_.push_back(newer.generation); });
     }
 
-    fs::path folder_;
+    test::scratch_folder folder_;
     std::vector<std::uint64_t> adopted_;
 };
 
@@ -68,12 +61,12 @@ TEST_F(access_file_test, the_same_rules_again_are_not_adopted) {
 
 TEST_F(access_file_test, a_link_that_leads_elsewhere_is_followed) {
     write(for_a);
-    fs::rename(path(), folder_ / "first");
+    fs::rename(path(), folder_.path("first"));
     fs::create_symlink("first", path());
     access_file file{path()};
-    std::ofstream{folder_ / "second"} << for_b;
-    fs::create_symlink("second", folder_ / "next");
-    fs::rename(folder_ / "next", path());
+    folder_.write("second", for_b);
+    fs::create_symlink("second", folder_.path("next"));
+    fs::rename(folder_.path("next"), path());
     ASSERT_TRUE(read_again(file));
     EXPECT_TRUE(file.policy().permits("b", "x"));
 }

@@ -7,10 +7,11 @@
 
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+
+#include "support/scratch_folder.hpp"
 
 namespace monolock::server {
 namespace {
@@ -19,20 +20,12 @@ namespace fs = std::filesystem;
 
 class audit_file_test : public testing::Test {
 protected:
-    audit_file_test() {
-        std::string pattern = (fs::temp_directory_path() / "monolock-XXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
-    }
-    ~audit_file_test() override { fs::remove_all(folder_); }
-
-    [[nodiscard]] std::string path(const char* name) const { return (folder_ / name).string(); }
+    [[nodiscard]] std::string path(const char* name) const { return folder_.path(name); }
     [[nodiscard]] std::string content() const {
         std::ifstream in{path("log"), std::ios::binary};
         return {std::istreambuf_iterator<char>{in}, {}};
     }
-    void write(const std::string& text) const {
-        std::ofstream{path("log"), std::ios::binary} << text;
-    }
+    void write(const std::string& text) const { folder_.write("log", text); }
     [[nodiscard]] std::unique_ptr<audit_file> open(const char* name = "log") const {
         auto file = audit_file::open(path(name));
         EXPECT_TRUE(file) << file.error().text;
@@ -43,7 +36,7 @@ protected:
         return file ? "it opens" : file.error().text;
     }
 
-    fs::path folder_;
+    test::scratch_folder folder_;
 };
 
 TEST_F(audit_file_test, is_created_for_owner_and_group) {
@@ -92,7 +85,7 @@ TEST_F(audit_file_test, takes_nothing_back_that_another_wrote) {
 
 TEST_F(audit_file_test, says_why_it_cannot_be_opened) {
     EXPECT_EQ(why_not(path("no/such/folder")), "No such file or directory");
-    EXPECT_EQ(why_not(folder_.string()), "Is a directory");
+    EXPECT_EQ(why_not(folder_.path()), "Is a directory");
 }
 
 TEST_F(audit_file_test, a_check_says_the_same_and_makes_nothing) {
@@ -102,7 +95,7 @@ TEST_F(audit_file_test, a_check_says_the_same_and_makes_nothing) {
     EXPECT_FALSE(audit_file::check(path("log")));
     EXPECT_FALSE(audit_file::check("-"));
     EXPECT_EQ(audit_file::check(path("no/such/folder"))->text, "No such file or directory");
-    EXPECT_EQ(audit_file::check(folder_.string())->text, "Is a directory");
+    EXPECT_EQ(audit_file::check(folder_.path())->text, "Is a directory");
 }
 
 TEST_F(audit_file_test, a_full_disk_is_an_errno) {

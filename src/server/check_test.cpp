@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "support/pki.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace monolock::server {
 namespace {
@@ -22,8 +22,6 @@ using testing::StartsWith;
 class check_test : public testing::Test {
 protected:
     check_test() {
-        std::string pattern = (fs::temp_directory_path() / "monolock-XXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
         const test::credentials own = authority_.issue({.dns = {"localhost"}});
         configuration_.tls_cert = write("server.pem", own.certificate);
         configuration_.tls_key = write("server.key", own.key);
@@ -31,11 +29,9 @@ protected:
         configuration_.acl_file =
             write("acl.json", R"({"rules":[{"identity":"*","locks":["*"]}]})");
     }
-    ~check_test() override { fs::remove_all(folder_); }
 
     std::string write(const char* name, const std::string& content) const {
-        std::ofstream{folder_ / name, std::ios::binary | std::ios::trunc} << content;
-        return (folder_ / name).string();
+        return folder_.write(name, content);
     }
     [[nodiscard]] std::vector<std::string> wrongs() const {
         const auto found = check(configuration_);
@@ -46,7 +42,7 @@ protected:
         return lines;
     }
 
-    fs::path folder_;
+    test::scratch_folder folder_;
     test::certificate_authority authority_;
     config::server_config configuration_;
 };
@@ -78,11 +74,11 @@ TEST_F(check_test, tells_everything_that_is_wrong_in_all_files) {
 }
 
 TEST_F(check_test, the_audit_log_is_looked_at_and_not_made) {
-    configuration_.audit_log = (folder_ / "audit.log").string();
+    configuration_.audit_log = folder_.path("audit.log");
     EXPECT_THAT(*check(configuration_),
                 testing::EndsWith("\naudit log: " + configuration_.audit_log + "\n"));
     EXPECT_FALSE(fs::exists(configuration_.audit_log));
-    configuration_.audit_log = (folder_ / "missing" / "audit.log").string();
+    configuration_.audit_log = folder_.path("missing/audit.log");
     EXPECT_THAT(wrongs(),
                 Contains("audit log " + configuration_.audit_log + ": No such file or directory"));
 }

@@ -6,32 +6,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
+#include "support/scratch_folder.hpp"
+
 namespace monolock::server {
 namespace {
 
-// A folder of the test's own, removed at the end.
-class scratch_folder {
-public:
-    scratch_folder() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "listenerXXXXXX").string();
-        path_ = ::mkdtemp(pattern.data());
-    }
-    scratch_folder(const scratch_folder&) = delete;
-    scratch_folder& operator=(const scratch_folder&) = delete;
-    ~scratch_folder() { std::filesystem::remove_all(path_); }
-
-    [[nodiscard]] std::string file(const char* name) const { return (path_ / name).string(); }
-
-private:
-    std::filesystem::path path_;
-};
+using test::scratch_folder;
 
 // The one line with which a listener refuses an address, or nothing if it listens.
 std::optional<std::string> refusal(const config::address& where) {
@@ -80,7 +66,7 @@ TEST(listener, a_name_that_does_not_resolve_is_named) {
 
 TEST(listener, replaces_a_stale_unix_socket_and_removes_its_own) {
     const scratch_folder folder;
-    const std::string path = folder.file("lock.sock");
+    const std::string path = folder.path("lock.sock");
     leave_stale_socket(path);
     {
         const listener made{config::unix_address{.path = path}};
@@ -94,14 +80,14 @@ TEST(listener, replaces_a_stale_unix_socket_and_removes_its_own) {
 
 TEST(listener, leaves_alone_what_is_not_a_stale_socket) {
     const scratch_folder folder;
-    const std::string path = folder.file("precious");
+    const std::string path = folder.path("precious");
     std::ofstream{path} << "data";
     EXPECT_EQ(refusal(config::unix_address{.path = path}),
               "cannot listen on unix:" + path + ": the path exists and is not a socket");
     EXPECT_EQ(std::filesystem::file_size(path), 4U);
-    EXPECT_EQ(refusal(config::unix_address{.path = folder.file("none/sock")}),
-              "cannot listen on unix:" + folder.file("none/sock") + ": lock file " +
-                  folder.file("none/sock") + ".lock: No such file or directory");
+    EXPECT_EQ(refusal(config::unix_address{.path = folder.path("none/sock")}),
+              "cannot listen on unix:" + folder.path("none/sock") + ": lock file " +
+                  folder.path("none/sock") + ".lock: No such file or directory");
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 #include "protocol/frames.hpp"
 #include "server/tls_files.hpp"
-#include "support/pem_folder.hpp"
 #include "support/pki.hpp"
+#include "support/scratch_folder.hpp"
 #include "support/shard_stage.hpp"
 #include "support/tls_server_side.hpp"
 
@@ -26,7 +26,7 @@ constexpr std::string_view no_longer_trusted = "client certificate is no longer 
 // What a server of the test goes by: clients of these authorities.
 tls_setting setting(std::uint64_t generation, certificate_authority& own,
                     const std::string& client_authorities) {
-    const test::pem_folder folder;
+    const test::scratch_folder folder;
     const credentials server = own.issue({.dns = {"server"}});
     auto loaded = load_tls({.certificate = folder.write("cert", server.certificate),
                             .key = folder.write("key", server.key),

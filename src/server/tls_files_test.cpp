@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "support/pem_folder.hpp"
 #include "support/pki.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace monolock::server {
 namespace {
@@ -37,7 +37,7 @@ protected:
         return files.read_again([this](const tls_setting& newest) { adopted_.push_back(newest); });
     }
 
-    test::pem_folder folder_;
+    test::scratch_folder folder_;
     test::certificate_authority authority_;
     std::vector<tls_setting> adopted_;
 };

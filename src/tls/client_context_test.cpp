@@ -13,7 +13,7 @@
 #include <string>
 
 #include "posix/descriptor.hpp"
-#include "support/pem_folder.hpp"
+#include "support/scratch_folder.hpp"
 #include "support/tls_server_side.hpp"
 
 namespace monolock::tls {
@@ -73,7 +73,7 @@ protected:
     }
 
     certificate_authority authority_;
-    test::pem_folder folder_;
+    test::scratch_folder folder_;
     std::string ca_ = folder_.write("ca.pem", authority_.certificate());
     context server_ = make_context(role::server);
     std::string sni_;

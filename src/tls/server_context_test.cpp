@@ -6,13 +6,12 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "posix/descriptor.hpp"
 #include "support/pki.hpp"
+#include "support/scratch_folder.hpp"
 #include "tls/identity.hpp"
 #include "tls/pem.hpp"
 
@@ -30,18 +29,13 @@ namespace fs = std::filesystem;
 class server_context : public testing::Test {
 protected:
     server_context() {
-        std::string pattern = (fs::temp_directory_path() / "tlsXXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
         write("cert", own_.certificate);
         write("key", own_.key);
         write("ca", authority_.certificate());
     }
-    ~server_context() override { fs::remove_all(folder_); }
 
-    [[nodiscard]] std::string path(const char* name) const { return (folder_ / name).string(); }
-    void write(const char* name, const std::string& content) const {
-        std::ofstream{path(name), std::ios::binary} << content;
-    }
+    [[nodiscard]] std::string path(const char* name) const { return folder_.path(name); }
+    void write(const char* name, const std::string& content) const { folder_.write(name, content); }
     [[nodiscard]] server_files files() const {
         return {.certificate = path("cert"), .key = path("key"), .client_ca = path("ca")};
     }
@@ -53,8 +47,8 @@ protected:
         if (!loaded) {
             for (auto [text] : loaded.error()) {
                 for (std::size_t at = 0;
-                     (at = text.find(folder_.string() + "/")) != std::string::npos;) {
-                    text.erase(at, folder_.string().size() + 1);
+                     (at = text.find(folder_.path() + "/")) != std::string::npos;) {
+                    text.erase(at, folder_.path().size() + 1);
                 }
                 out.push_back(text);
             }
@@ -64,7 +58,7 @@ protected:
 
     certificate_authority authority_;
     credentials own_ = authority_.issue({.dns = {"server"}});
-    fs::path folder_;
+    test::scratch_folder folder_;
 };
 
 TEST_F(server_context, of_good_files) {

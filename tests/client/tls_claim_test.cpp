@@ -373,7 +373,7 @@ TEST_P(tls_claim, is_not_disturbed_by_the_handshakes_of_others) {
 // is the first to use OpenSSL, as it is in a program that knows of TLS through the library only.
 [[noreturn]] void exit_with_a_lock() {
     static lock held;  // ends after whatever OpenSSL would do at the exit
-    const test::pem_folder folder;
+    const test::scratch_folder folder;
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
         std::exit(1);

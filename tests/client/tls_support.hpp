@@ -5,7 +5,7 @@
 #include <string>
 
 #include "support.hpp"
-#include "support/pem_folder.hpp"
+#include "support/scratch_folder.hpp"
 #include "support/tls_server_side.hpp"
 
 namespace monolock::testing {
@@ -50,7 +50,7 @@ protected:
     }
 
     test::certificate_authority authority;
-    test::pem_folder folder;
+    test::scratch_folder folder;
     std::string ca = folder.write("ca.pem", authority.certificate());
     tls::context side = tls::make_context(tls::role::server);
     scripted_server server;
