@@ -5,7 +5,9 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <new>
 #include <string_view>
 
@@ -23,12 +25,17 @@ struct socket_bio {
     static int read(BIO* bio, char* into, int size) noexcept {
         channel::io_state& io = state_of(bio);
         BIO_clear_retry_flags(bio);
+        if (io.allowed == 0) {
+            BIO_set_retry_read(bio);
+            return -1;
+        }
+        const std::size_t most = std::min(static_cast<std::size_t>(size), io.allowed);
         ssize_t count = 0;
         do {
-            count = ::recv(io.descriptor, into, static_cast<std::size_t>(size), MSG_DONTWAIT);
+            count = ::recv(io.descriptor, into, most, MSG_DONTWAIT);
         } while (count < 0 && errno == EINTR);
-        if (count == 0) {
-            io.ended = true;
+        if (count > 0) {
+            io.allowed -= static_cast<std::size_t>(count);
         } else if (count < 0 && errno == EAGAIN) {
             io.dry = true;
             BIO_set_retry_read(bio);
@@ -84,8 +91,10 @@ struct socket_bio {
 
 namespace {
 
-// How many records that carry no bytes of the caller's (key updates) one receive takes.
-constexpr int silent_records_max = 32;
+// What one receive takes from the socket: enough to complete any record, and no more, for OpenSSL
+// goes on reading as long as what it gets brings nothing for the caller and ends within a record.
+// Key updates are 26 bytes each, and each costs a derivation of keys.
+constexpr std::size_t receive_bytes_max = SSL3_RT_HEADER_LENGTH + SSL3_RT_MAX_ENCRYPTED_LENGTH;
 
 // OpenSSL reports a received fatal alert as an error of its own with this offset.
 std::optional<std::uint8_t> alert_of(unsigned long error) noexcept {
@@ -124,26 +133,21 @@ channel::~channel() = default;
 status channel::handshake() noexcept {
     ERR_clear_error();
     io_.dry = false;
+    io_.allowed = std::numeric_limits<std::size_t>::max();
     const int returned = SSL_do_handshake(ssl_.get());
     return returned == 1 ? status::ok : verdict(returned);
 }
 
 channel::result channel::receive(std::span<std::byte> into) noexcept {
-    status ended = status::wants_read;
-    for (int turn = 0; turn < silent_records_max; ++turn) {
-        ERR_clear_error();
-        io_.dry = false;
-        std::size_t count = 0;
-        const int returned = SSL_read_ex(ssl_.get(), into.data(), into.size(), &count);
-        if (returned == 1) {
-            return {.outcome = status::ok, .count = count};
-        }
-        ended = verdict(returned);
-        if (ended != status::wants_read || io_.dry) {
-            break;
-        }
+    ERR_clear_error();
+    io_.dry = false;
+    io_.allowed = receive_bytes_max;
+    std::size_t count = 0;
+    const int returned = SSL_read_ex(ssl_.get(), into.data(), into.size(), &count);
+    if (returned == 1) {
+        return {.outcome = status::ok, .count = count};
     }
-    return {.outcome = ended};
+    return {.outcome = verdict(returned)};
 }
 
 // With a part of a record inside, one more receive finds the socket dry: that ends the asking.

@@ -50,8 +50,9 @@ public:
 
     // One receive of at most into.size() bytes, which must not be 0. `into` gets what was decrypted
     // already, or one record from the socket. wants_read says that socket and buffers are empty,
-    // or hold less than a record; with one exception: after 32 records without bytes of the
-    // caller's (key updates) a peer is as good as silent, and others are not kept waiting for it.
+    // or hold less than a record; with one exception: after as many bytes as the largest record
+    // has, all of records without bytes of the caller's (key updates), a peer is as good as silent,
+    // and others are not kept waiting for it.
     [[nodiscard]] result receive(std::span<std::byte> into) noexcept;
 
     // Whether a receive may return bytes although the socket never becomes readable again: they
@@ -94,9 +95,9 @@ private:
     // What the socket said last. OpenSSL reaches it through the BIO.
     struct io_state {
         int descriptor = -1;
-        int error = 0;       // errno of the failure that ended the connection
-        bool ended = false;  // end of file was read
-        bool dry = false;    // the last read found the socket empty
+        int error = 0;            // errno of the failure that ended the connection
+        bool dry = false;         // the last read found the socket empty
+        std::size_t allowed = 0;  // how much this call may still read
     };
     friend struct socket_bio;
 
