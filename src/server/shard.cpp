@@ -268,11 +268,14 @@ void shard::adopt_rules(access_policy access) {
 void shard::send_waiters_away() {
     const std::size_t sent_away =
         engine_.revoke_waiters([this](const core::connected_session& who) {
-            return access_.permits(static_cast<const socket_session&>(who).identity(),
-                                   who.lock_name());
+            const bool stays = access_.permits(static_cast<const socket_session&>(who).identity(),
+                                               who.lock_name());
+            if (!stays) {
+                ++around_->acl_denials;  // before the client hears of it
+            }
+            return stays;
         });
     if (sent_away > 0) {
-        around_->acl_denials += sent_away;
         around_->log->write(telemetry::log_level::info,
                             "waiters that the new access rules do not permit were sent away",
                             {{.key = "waiters", .value = std::uint64_t{sent_away}}});

@@ -363,13 +363,19 @@ def test_a_hundred_hangups_in_a_second(start_server, authority, mtls_files, thre
             time.sleep(max(0, began + 0.01 - time.monotonic()))
         server.reload()
 
+    def growth():
+        memory = procfs.resident_bytes(server.pid)
+        storm()
+        storm()
+        return procfs.resident_bytes(server.pid) - memory
+
     storm()
-    memory = procfs.resident_bytes(server.pid)
-    storm()
-    storm()
+    # What leaks, leaks each time; an allocator takes its time to settle, above all AddressSanitizer's.
+    grown = []
+    while not grown or (grown[-1] >= 2 << 20 and len(grown) < 4):
+        grown.append(growth())
+    assert grown[-1] < 2 << 20, f"bytes more each time: {grown}"
     assert server.settled_descriptors() == descriptors
-    grown = procfs.resident_bytes(server.pid) - memory
-    assert grown < 2 << 20, f"{grown / 1024:.0f} KiB more"
     for owner, waiter in sessions:
         owner.close()
         waiter.expect_acquired()
