@@ -78,6 +78,8 @@ public:
     // expired"), and after alerted the alert ("certificate required"). Text from a certificate is
     // never part of it.
     [[nodiscard]] std::string failure() const;
+    // Whether the server asked this client for a certificate.
+    [[nodiscard]] bool certificate_requested() const noexcept { return certificate_requested_; }
     // For what OpenSSL is asked or told directly: the peer's certificate, names to expect.
     [[nodiscard]] ssl_st* native() const noexcept { return ssl_.get(); }
 
@@ -87,6 +89,7 @@ public:
     [[nodiscard]] static channel& of(const ssl_st* object) noexcept;
     // More on why the callback refuses; failure() ends with it.
     void explain_failure(std::string why) { explanation_ = std::move(why); }
+    void note_certificate_request() noexcept { certificate_requested_ = true; }
 
 private:
     struct free_ssl {
@@ -108,6 +111,7 @@ private:
     std::uint64_t openssl_error_ = 0;
     std::string explanation_;
     std::optional<std::uint8_t> alert_;
+    bool certificate_requested_ = false;
     bool broken_ = false;        // after which OpenSSL must not be asked to send anything
     bool send_pending_ = false;  // a record is half out
 };

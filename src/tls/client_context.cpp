@@ -71,6 +71,12 @@ void show(const context& in, const client_files& files, const client_texts& text
     }
 }
 
+// OpenSSL calls it when the server asks for a certificate, whether or not there is one to show.
+int on_certificate_request(SSL* ssl, void*) {
+    channel::of(ssl).note_certificate_request();
+    return 1;
+}
+
 // `errors` has what kept the texts from being read.
 config::checked<context> make_client_context(const client_files& files, const client_texts& texts,
                                              config::diagnostics errors) {
@@ -82,6 +88,7 @@ config::checked<context> make_client_context(const client_files& files, const cl
     }
     SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_purpose(made.get(), X509_PURPOSE_SSL_SERVER);
+    SSL_CTX_set_cert_cb(made.get(), on_certificate_request, nullptr);
     SSL_CTX_set_mode(made.get(), SSL_MODE_NO_AUTO_CHAIN);  // shown is what the file has, no more
     if (files.ca.empty()) {
         trust_system(made, errors);
@@ -114,9 +121,12 @@ std::array<unsigned char, 32> digest_of(const client_texts& texts) {
     return made;
 }
 
-// The alerts by which a server refuses a client's certificate. Before TLS 1.3 there is none for
-// "you have none", and servers send handshake_failure after having asked for one.
+// The alerts by which a server that asked for one refuses a client's certificate. Before TLS 1.3
+// there is none for "you have none", and servers send handshake_failure.
 bool refuses_certificate(const channel& over, bool shows_certificate) {
+    if (!over.certificate_requested()) {
+        return false;
+    }
     switch (*over.alert()) {
         case SSL_AD_BAD_CERTIFICATE:
         case SSL_AD_UNSUPPORTED_CERTIFICATE:
@@ -128,7 +138,7 @@ bool refuses_certificate(const channel& over, bool shows_certificate) {
         case SSL_AD_CERTIFICATE_REQUIRED:
             return true;
         case SSL_AD_HANDSHAKE_FAILURE:
-            return !shows_certificate && SSL_get0_peer_CA_list(over.native()) != nullptr;
+            return !shows_certificate;
         default:
             return false;
     }

@@ -196,6 +196,18 @@ TEST_F(client_context_test, a_handshake_that_fails_otherwise_is_no_matter_of_cer
     EXPECT_EQ(end_, client_end::other);
 }
 
+// Of a middlebox, say; there is no certificate of the client's that could be mended.
+TEST_F(client_context_test, an_alert_about_a_certificate_nobody_asked_for_is_the_servers) {
+    show(server_, authority_.issue({.dns = {db.text}}));
+    const auto refuse = [](SSL*, int* alert, void*) {
+        *alert = SSL_AD_BAD_CERTIFICATE;
+        return SSL_CLIENT_HELLO_ERROR;
+    };
+    SSL_CTX_set_client_hello_cb(server_.get(), refuse, nullptr);
+    EXPECT_EQ(connect({.ca = ca_}, db), "the server says: bad certificate (alert 42)");
+    EXPECT_EQ(end_, client_end::other);
+}
+
 TEST_F(client_context_test, everything_that_is_wrong_with_the_files_is_told_at_once) {
     const credentials own = authority_.issue({.dns = {"worker"}});
     const credentials other = authority_.issue({.dns = {"other"}});

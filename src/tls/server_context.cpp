@@ -45,6 +45,12 @@ void check_validity(const std::string& path, X509* made, system_clock::time_poin
     }
 }
 
+void check_purpose(const std::string& path, X509* made, config::diagnostics& errors) {
+    if (X509_check_purpose(made, X509_PURPOSE_SSL_SERVER, 0) != 1) {
+        errors.push_back({path + ": the certificate is not for TLS servers (see its key usages)"});
+    }
+}
+
 // Runs within the handshake, after the client has proved to own the certificate's key or will have
 // to: what is refused here is answered with an alert.
 int verify_client(X509_STORE_CTX* verification, void*) {
@@ -134,6 +140,7 @@ config::checked<context> load_server_context(const server_files& files,
     const auto key = load_pem(files.key, parse_private_key, errors);
     if (chain) {
         check_validity(files.certificate, chain->front().get(), now, errors);
+        check_purpose(files.certificate, chain->front().get(), errors);
     }
     if (chain && key) {
         use_own(made, {.certificate = files.certificate, .key = files.key}, *chain, *key, errors);

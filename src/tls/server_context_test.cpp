@@ -102,6 +102,22 @@ TEST_F(server_context, outside_its_time) {
     EXPECT_THAT(mistakes(), ElementsAre("cert: the certificate is not valid yet"));
 }
 
+// No client would take it.
+TEST_F(server_context, for_other_uses_only) {
+    const auto replace = [this](const std::string& usage) {
+        const credentials made = authority_.issue({.dns = {"server"}, .usage = usage});
+        write("cert", made.certificate);
+        write("key", made.key);
+    };
+    replace("clientAuth");
+    EXPECT_THAT(mistakes(), ElementsAre("cert: the certificate is not for TLS servers (see its key "
+                                        "usages)"));
+    for (const char* const good : {"serverAuth", "serverAuth,clientAuth", ""}) {
+        replace(good);
+        EXPECT_THAT(mistakes(), ElementsAre()) << good;
+    }
+}
+
 TEST_F(server_context, authorities_that_are_none) {
     write("ca", "");
     EXPECT_THAT(mistakes(), ElementsAre("ca: holds no certificate in PEM form"));
