@@ -1,6 +1,8 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,7 +27,7 @@ public:
     access_rules() = default;
     explicit access_rules(std::vector<access_rule> rules);
 
-    [[nodiscard]] std::size_t size() const noexcept { return locks_.size(); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
     // Allocates nothing; fast with many rules (glob_index.hpp).
     [[nodiscard]] bool permits(std::string_view identity, std::string_view lock) const;
@@ -44,8 +46,25 @@ public:
     friend bool operator==(const access_rules&, const access_rules&) = default;
 
 private:
-    glob_index identities_;
-    std::vector<glob_index> locks_;  // of the rules, each at its identity's place
+    // Where a pattern stands in the file.
+    struct origin {
+        std::uint32_t rule = 0;
+        std::uint32_t pattern = 0;  // among the rule's locks
+
+        friend auto operator<=>(const origin&, const origin&) = default;
+    };
+    // What the rules with one and the same identity permit together. Many rules for everybody, say,
+    // are then one index and not many to be asked one by one.
+    struct allowance {
+        glob_index locks;
+        std::vector<origin> origins;  // of the patterns in `locks`
+
+        friend bool operator==(const allowance&, const allowance&) = default;
+    };
+
+    glob_index identities_;              // each once
+    std::vector<allowance> allowances_;  // each at its identity's place
+    std::size_t size_ = 0;
 };
 
 // "3 rules", for people.

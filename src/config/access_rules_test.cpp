@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 namespace monolock::config {
 namespace {
 
@@ -55,6 +58,28 @@ TEST(access_rules, says_which_rule_permits_the_first_in_the_file) {
     EXPECT_EQ(found->lock, "d*");
     EXPECT_EQ(rules.find("a", "x")->rule, 2U);
     EXPECT_FALSE(rules.find("b", "x"));
+}
+
+// Rules of one identity are looked up together, and still told apart.
+TEST(access_rules, says_which_of_several_rules_of_one_identity_it_was) {
+    const access_rules rules{{{.identity = "a", .locks = {"x", "y*"}},
+                              {.identity = "*", .locks = {"z"}},
+                              {.identity = "a", .locks = {"yes", "q*"}},
+                              {.identity = "*", .locks = {"q", "n"}}}};
+    EXPECT_EQ(rules.size(), 4U);
+    const auto place_of = [&rules](std::string_view identity, std::string_view lock) {
+        const auto found = rules.find(identity, lock);
+        return found ? std::to_string(found->rule) + '/' + std::to_string(found->pattern) + ' ' +
+                           std::string{found->identity} + ' ' + std::string{found->lock}
+                     : "nobody";
+    };
+    EXPECT_EQ(place_of("a", "yes"), "0/1 a y*") << "the first in the file, of two that match";
+    EXPECT_EQ(place_of("a", "q"), "2/1 a q*") << "before the other identity's";
+    EXPECT_EQ(place_of("b", "q"), "3/0 * q");
+    EXPECT_EQ(place_of("a", "n"), "3/1 * n");
+    EXPECT_EQ(place_of("b", "x"), "nobody");
+    EXPECT_TRUE(rules.permits("a", "qq"));
+    EXPECT_FALSE(rules.permits("b", "qq"));
 }
 
 TEST(access_rules, are_equal_when_the_file_says_the_same) {
