@@ -42,7 +42,11 @@ struct act {
     }
 
     static exit_status print(const std::string& text) {
-        return std::cout << text << std::flush ? exit_status::ok : exit_status::failed;
+        if (std::cout << text << std::flush) {
+            return exit_status::ok;
+        }
+        std::cerr << "monolock: standard output cannot be written\n";
+        return exit_status::failed;
     }
 };
 

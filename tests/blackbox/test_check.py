@@ -82,11 +82,12 @@ def test_usage_comes_first(files):
     assert result.returncode == 2 and "-tls-key" in result.stderr
 
 
-def test_output_that_cannot_be_written_is_an_error(files):
+@pytest.mark.parametrize("flag", ["-check", "-h", "-version"])
+def test_output_that_cannot_be_written_is_an_error(files, flag):
     with open("/dev/full", "w") as full:
-        words = [binary(), "-check", *files.flags()]
+        words = [binary(), flag, *files.flags()]
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, env=clean_environment(), timeout=20)
-    assert done.returncode == 1
+    assert (done.returncode, done.stderr) == (1, b"monolock: standard output cannot be written\n")
 
 
 # --- monolockctl check-acl
