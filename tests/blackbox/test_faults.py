@@ -24,19 +24,27 @@ def cable():
     made.remove()
 
 
+def start_far_server(start_server, cable, tls=None):
+    return start_server("-threads", "2", listen=f"0.0.0.0:{PORT}", prefix=cable.server_side.prefix, tls=tls)
+
+
 @pytest.fixture
 def far_server(start_server, cable):
-    return start_server("-threads", "2", listen=f"0.0.0.0:{PORT}", prefix=cable.server_side.prefix)
+    return start_far_server(start_server, cable)
 
 
-def far_client(cable):
+def connect(address, tls):
+    return tls.connect(address) if tls else Connection(address)
+
+
+def far_client(cable, tls=None):
     with cable.client_side.entered():
-        return Connection(FAR)
+        return connect(FAR, tls)
 
 
-def near_client(cable):
+def near_client(cable, tls=None):
     with cable.server_side.entered():
-        return Connection(NEAR)
+        return connect(NEAR, tls)
 
 
 def give_up_early(cable):
@@ -105,13 +113,16 @@ def leave_a_reply_unacknowledged(cable, connection):
     return answered_at
 
 
-def test_verdict_of_the_kernel_is_only_silence(far_server, cable):
+@pytest.mark.parametrize("secured", [False, True], ids=["plain", "tls"])
+def test_verdict_of_the_kernel_is_only_silence(start_server, cable, tls_files, secured):
     """Case S4: tcp_retries2 = 3 turns an unacknowledged reply into ETIMEDOUT after some seconds. The
-    descriptor closes, yet the owner keeps its lock until 20 s after its last heartbeat."""
-    lease = 20
+    descriptor closes, yet the owner keeps its lock until 12 s after its last heartbeat."""
+    lease = 12
+    tls = tls_files if secured else None
+    start_far_server(start_server, cable, tls)
     give_up_early(cable)
-    waiter = near_client(cable)
-    owner = far_client(cable)
+    waiter = near_client(cable, tls)
+    owner = far_client(cable, tls)
     owner.own("timed-out", lease * 1000)
     waiter.queue("timed-out")
     answered_at = leave_a_reply_unacknowledged(cable, owner)
