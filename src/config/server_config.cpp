@@ -89,6 +89,12 @@ constexpr std::array rows{
         [](server_config& config, std::string_view text) {
             return assign(config.listen, parse_address(text));
         }},
+    row{{.name = "ops-listen",
+         .variable = "MONOLOCK_OPS_LISTEN_ADDRESS",
+         .help = "where /metrics, /healthz and /readyz are served over HTTP"},
+        [](server_config& config, std::string_view text) {
+            return assign(config.ops_listen.emplace(), parse_address(text));
+        }},
     row{{.name = "tls-cert",
          .variable = "MONOLOCK_TLS_CERT",
          .help = "certificate chain of the server, PEM; with -tls-key: clients speak TLS"},

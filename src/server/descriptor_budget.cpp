@@ -43,8 +43,8 @@ std::uint64_t raise_descriptor_limit() noexcept {
 }
 
 void descriptor_budget::open(std::uint64_t limit) noexcept {
-    const std::uint64_t kept =
-        descriptors_in_use() + std::clamp(limit / 8, reserve_min, reserve_max);
+    reserve_ = std::clamp(limit / 8, reserve_min, reserve_max);
+    const std::uint64_t kept = descriptors_in_use() + reserve_;
     connections_max_ = limit > kept ? static_cast<std::int64_t>(limit - kept) : 0;
 }
 

@@ -45,8 +45,11 @@ public:
     [[nodiscard]] slot take() noexcept;
 
     [[nodiscard]] std::int64_t connections_max() const noexcept { return connections_max_; }
+    // How many descriptors stay free for the process itself when all slots are taken.
+    [[nodiscard]] std::uint64_t reserve() const noexcept { return reserve_; }
 
 private:
+    std::uint64_t reserve_ = 0;
     std::int64_t connections_max_ = 0;
     std::atomic<std::int64_t> taken_{0};
 };

@@ -16,10 +16,15 @@
 
 #include "server/access_file.hpp"
 #include "server/audit_log.hpp"
+#include "server/health.hpp"
+#include "server/http/http_server.hpp"
 #include "server/listener.hpp"
+#include "server/metrics.hpp"
+#include "server/ops_endpoints.hpp"
 #include "server/reload.hpp"
 #include "server/shard.hpp"
 #include "server/tls_files.hpp"
+#include "server/watchdog.hpp"
 
 namespace monolock::server {
 
@@ -54,6 +59,24 @@ std::optional<tls_files> open_tls_files(const config::server_config& configurati
     return tls_files{tls_paths(configuration)};
 }
 
+unsigned shard_count(const config::server_config& configuration) {
+    return configuration.threads.value_or(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+posix::descriptor duplicate(const listening_socket& socket) {
+    posix::descriptor made{::fcntl(socket.descriptor.get(), F_DUPFD_CLOEXEC, 0)};
+    if (!made) {
+        throw std::system_error{errno, std::generic_category(), "listening socket"};
+    }
+    return made;
+}
+
+// A quarter of the reserve for each HTTP listener: so much is left for the files that a reload
+// opens.
+std::size_t http_connections_max(const descriptor_budget& budget) {
+    return std::max<std::size_t>(2, budget.reserve() / 4);
+}
+
 // The control loop's side of the server: it starts the shards, hears the signals, and walks the
 // shutdown through its steps. Runs on the thread that called run().
 class server {
@@ -70,6 +93,8 @@ private:
 
     void open_shards();
     void add_reloads();
+    [[nodiscard]] outside_counts count_outside() const;
+    void open_ops();
     void await_signal();
     void on_signal(int number);
     void begin_shutdown();
@@ -92,6 +117,11 @@ private:
     std::optional<access_file> access_;
     listener listener_;
     shard_surroundings around_;
+    watchdog watchdog_;
+    health health_{watchdog_};
+    metrics metrics_;
+    std::unique_ptr<listener> ops_listener_;  // none: not configured
+    std::optional<http::http_server> ops_;
     std::size_t shards_awaited_ = 0;
     stage stage_ = stage::serving;
 };
@@ -113,14 +143,24 @@ server::server(const config::server_config& configuration)
               .io_timeout = configuration.io_timeout,
               .tls_at_start = tls_ ? tls_->setting() : tls_setting{},
               .log = &log_,
-              .shards = {}} {
+              .shards = {}},
+      watchdog_{loop_, shard_count(configuration),
+                [this](std::size_t number, shard::callback answer) {
+                    around_.shards[number]->ask(std::move(answer));
+                },
+                log_},
+      metrics_{around_, [this] { return count_outside(); }} {
     if (!configuration.audit_log.empty()) {
         around_.audit = &audit_.emplace(configuration.audit_log, log_);
     }
     const std::uint64_t descriptors = raise_descriptor_limit();
     open_shards();
     add_reloads();
+    open_ops();
     around_.accepting.budget.open(descriptors);
+    if (ops_) {
+        ops_->connections_max(http_connections_max(around_.accepting.budget));
+    }
     if (around_.accepting.budget.connections_max() < 1) {
         throw std::runtime_error{"the descriptor limit of " + std::to_string(descriptors) +
                                  " leaves none for connections"};
@@ -138,16 +178,10 @@ void server::end_shards() {
 }
 
 void server::open_shards() {
-    const unsigned count =
-        configuration_.threads.value_or(std::max(1U, std::thread::hardware_concurrency()));
-    for (std::size_t number = 0; number < count; ++number) {
+    for (std::size_t number = 0; number < shard_count(configuration_); ++number) {
         around_.shards.push_back(std::make_unique<shard>(around_, number));
         for (const listening_socket& socket : listener_.sockets()) {
-            posix::descriptor mine{::fcntl(socket.descriptor.get(), F_DUPFD_CLOEXEC, 0)};
-            if (!mine) {
-                throw std::system_error{errno, std::generic_category(), "listening socket"};
-            }
-            around_.shards.back()->add_listening(std::move(mine));
+            around_.shards.back()->add_listening(duplicate(socket));
         }
     }
 }
@@ -177,10 +211,38 @@ void server::add_reloads() {
     }
 }
 
+outside_counts server::count_outside() const {
+    return {.tls_handshake_errors = around_.tls_handshake_errors,
+            .acl_denials = around_.acl_denials,
+            .audit_lost_events = audit_ ? audit_->lost_events() : 0,
+            .reload_failures_tls = reload_.failures("tls"),
+            .reload_failures_acl = reload_.failures("acl"),
+            .reload_failures_audit = reload_.failures("audit")};
+}
+
+void server::open_ops() {
+    if (!configuration_.ops_listen) {
+        return;
+    }
+    ops_listener_ = std::make_unique<listener>(*configuration_.ops_listen);
+    ops_.emplace(loop_, ops_service(health_, metrics_, log_));
+    for (const listening_socket& socket : ops_listener_->sockets()) {
+        ops_->listen(duplicate(socket));
+    }
+}
+
 void server::run() {
     await_signal();
     for (const auto& each : around_.shards) {
         each->start();
+    }
+    health_.begin_serving();
+    if (ops_listener_) {
+        watchdog_.start();
+        for (const listening_socket& socket : ops_listener_->sockets()) {
+            log_.write(log_level::info, "ops listening",
+                       {{.key = "address", .value = socket.address}});
+        }
     }
     for (const listening_socket& socket : listener_.sockets()) {
         log_.write(
@@ -221,12 +283,16 @@ void server::on_signal(int number) {
             if (audit_) {
                 audit_->finish(last_words_time);
             }
+            if (ops_listener_) {
+                ops_listener_->remove_file();
+            }
             std::_Exit(static_cast<int>(exit_status::failed));
     }
 }
 
 void server::begin_shutdown() {
     stage_ = stage::shutting_down;
+    health_.begin_shutdown();
     log_.write(log_level::info, "shutting down");
     if (configuration_.shutdown_delay <= core::nanoseconds{0}) {
         drain();

@@ -67,6 +67,10 @@ void shard::start() {
     ::pthread_setname_np(thread_.native_handle(), ("shard-" + std::to_string(number_)).c_str());
 }
 
+void shard::ask(callback question) {
+    boost::asio::post(loop_, std::move(question));
+}
+
 void shard::hand_over(claim_arrival claim) {
     boost::asio::post(loop_,
                       [this, claim = std::move(claim)]() mutable { arrive(std::move(claim)); });
@@ -84,6 +88,7 @@ void shard::stop_and_join() {
 }
 
 void shard::on_connection(loose_connection connection, const peer_address& peer) {
+    counters_.connection_accepted();
     if (!connection.slot) {
         refuse_at_once(connection.descriptor);
         return;
@@ -172,12 +177,13 @@ std::optional<connection_socket> shard::watch(loose_connection connection) {
 
 // Without lingering: what the peer sent already is read, so that the close does not destroy the
 // ERROR; what it sends later may.
-void shard::refuse_at_once(const posix::descriptor& connection) const {
+void shard::refuse_at_once(const posix::descriptor& connection) {
     if (tls_.context) {
         return;  // no ERROR can be said before a handshake
     }
     std::array<std::byte, core::session_engine::receive_bytes_max>
         input;  // NOLINT: only written to
+    counters_.error_due(shutting_down);
     static_cast<void>(send_to(
         connection.get(),
         protocol::encode_error(shutting_down, protocol::canonical_reason(shutting_down)).bytes()));
@@ -289,6 +295,7 @@ void shard::on_refused(connection_socket&& socket, const peer_address& peer,
 }
 
 void shard::refuse(connection_socket&& socket, protocol::error_code code, std::string_view reason) {
+    counters_.error_due(code);
     static_cast<void>(socket.send(protocol::encode_error(code, reason).bytes()));
     on_linger(std::move(socket));
 }
@@ -399,6 +406,7 @@ void shard::report_if_drained() {
 }
 
 void shard::on_fact(const core::fact& what) {
+    counters_.take(what, engine_.table().session_count(), *this);
     if (around_->audit != nullptr) {
         audit(what);
     }
@@ -468,6 +476,7 @@ void shard::log_ended(const core::ended& what) {
 
 void shard::on_error_due(const core::connected_session& who, protocol::error_code code,
                          std::string_view reason) {
+    counters_.error_due(code);
     if (around_->audit != nullptr && code == not_authorized) {
         around_->audit->denied(subject_of(who));  // a waiter, by new rules
     }

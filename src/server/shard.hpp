@@ -20,6 +20,7 @@
 #include "server/lingering_close.hpp"
 #include "server/logger.hpp"
 #include "server/loop.hpp"
+#include "server/shard_counters.hpp"
 #include "server/socket_session.hpp"
 #include "server/tls_handshake.hpp"
 #include "server/token_counter.hpp"
@@ -68,6 +69,12 @@ public:
 
     // Starts the thread. Throws std::system_error if there is none to be had.
     void start();
+
+    // Has `question` called on this shard's thread, between two events.
+    void ask(callback question);
+
+    // Written by this shard, read by anybody at any time.
+    [[nodiscard]] const shard_counters& counters() const noexcept { return counters_; }
 
     // A claim for a name of this shard, from another.
     void hand_over(claim_arrival claim);
@@ -118,7 +125,7 @@ private:
                       std::string_view reason) override;
 
     void on_connection(loose_connection connection, const peer_address& peer);
-    void refuse_at_once(const posix::descriptor& connection) const;
+    void refuse_at_once(const posix::descriptor& connection);
     void begin_tls(connection_socket&& socket, const peer_address& peer);
     void begin_claim(connection_socket&& socket, const peer_address& peer, std::string&& identity);
     [[nodiscard]] std::optional<connection_socket> watch(loose_connection connection);
@@ -146,6 +153,7 @@ private:
     std::size_t number_;
     loop loop_{one_thread_hint};
     boost::asio::executor_work_guard<loop::executor_type> work_{loop_.get_executor()};
+    shard_counters counters_;
     core::session_engine engine_;
     access_policy access_;
     std::vector<std::unique_ptr<acceptor>> acceptors_;

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 
-from . import logs, procfs
+from . import http, logs, metrics, procfs
 from .connection import Connection
 from .waiting import wait_until
 
@@ -103,6 +103,17 @@ class Server:
     @property
     def port(self):
         return self.address[1]
+
+    @property
+    def ops_address(self):
+        """Where -ops-listen serves."""
+        return next(parse_bound(record["address"]) for record in self.records() if record["msg"] == "ops listening")
+
+    def metrics(self):
+        """The families of /metrics by name."""
+        answer = http.fetch(self.ops_address, "/metrics")
+        assert answer.status == 200, answer
+        return metrics.parse(answer.text)
 
     def connect(self, **options):
         """As the usual client of the TLS files, if there are any; `who`, `credentials` (None: no

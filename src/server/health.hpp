@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "server/watchdog.hpp"
+
+namespace monolock::server {
+
+// What a probe of the server is told. Used by the control loop.
+class health {
+public:
+    explicit health(const watchdog& over) noexcept : watchdog_{&over} {}
+
+    // The server listens and its shards run.
+    void begin_serving() noexcept { stage_ = stage::serving; }
+    // From the signal on, while the shutdown delay lasts and until the process ends.
+    void begin_shutdown() noexcept { stage_ = stage::shutting_down; }
+
+    // Why the process should be replaced or left alone; nothing if it is well.
+    [[nodiscard]] std::optional<std::string_view> trouble() const noexcept {
+        if (stage_ == stage::shutting_down) {
+            return "shutting down";
+        }
+        if (!watchdog_->all_turn()) {
+            return "a shard has stalled";
+        }
+        return std::nullopt;
+    }
+
+    // Why no client should be sent here; nothing if one may come.
+    [[nodiscard]] std::optional<std::string_view> unready() const noexcept {
+        if (stage_ == stage::starting) {
+            return "starting";
+        }
+        return trouble();
+    }
+
+private:
+    enum class stage { starting, serving, shutting_down };
+
+    const watchdog* watchdog_;
+    stage stage_ = stage::starting;
+};
+
+}  // namespace monolock::server

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/intrusive/list_hook.hpp>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+#include "server/http/message.hpp"
+#include "server/logger.hpp"
+#include "server/loop.hpp"
+
+namespace monolock::server::http {
+
+// TCP or Unix.
+using stream_socket =
+    boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, loop::executor_type>;
+
+// Everything that a peer can make grow, or last.
+struct limits {
+    std::size_t connections_max = 16;
+    std::size_t header_bytes_max = std::size_t{8} * 1024;  // request line and fields: 431
+    std::size_t body_bytes_max = std::size_t{4} * 1024;    // of a request: 413
+    std::chrono::seconds request_time_max{5};              // from its first byte to its last
+    std::chrono::seconds response_time_max{10};            // to take a response, or a piece of one
+    std::chrono::seconds idle_time_max{60};                // between two requests
+};
+
+// What all connections of a listener share. The log must outlive them.
+struct service {
+    endpoint answer;
+    refusal refuse;
+    limits bounds;
+    logger* log;
+};
+
+// One HTTP connection: reads a request, has it answered, writes the response, and so on. All of it
+// on the loop's thread.
+class connection : public std::enable_shared_from_this<connection>,
+                   public boost::intrusive::list_base_hook<
+                       boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+public:
+    // To be owned by a shared_ptr. The service must outlive the connection.
+    connection(stream_socket&& socket, const service& of);
+    connection(const connection&) = delete;
+    connection& operator=(const connection&) = delete;
+    ~connection() = default;
+
+    // Serves until the peer or a limit ends it; whoever starts it keeps the connection alive until
+    // it returns. Throws what a source of pieces throws: the connection is then to be let go.
+    [[nodiscard]] task<void> run();
+
+    // Closes at once, whatever is under way; run() returns soon afterwards.
+    void abort() noexcept;
+
+    // Between two requests, or before the first.
+    [[nodiscard]] bool is_idle() const noexcept { return phase_ == phase::idle; }
+    // Since when it has been idle, or busy.
+    [[nodiscard]] std::chrono::steady_clock::time_point since() const noexcept { return since_; }
+
+private:
+    enum class phase { idle, busy };
+
+    // How a request wants its response.
+    struct manner {
+        unsigned version = 11;
+        bool body = true;  // false for HEAD
+        bool keep_alive = false;
+    };
+
+    // Each says whether the connection is good for another request.
+    [[nodiscard]] task<bool> serve_one(std::chrono::seconds patience);
+    [[nodiscard]] task<bool> write(response what, manner how);
+    [[nodiscard]] task<bool> write_whole(response what, manner how);
+    [[nodiscard]] task<bool> write_in_pieces(response what, manner how);
+
+    [[nodiscard]] task<response> answer_to(request what);
+    [[nodiscard]] task<void> linger();
+
+    void enter(phase next) noexcept;
+    void allow(std::chrono::seconds time);
+
+    stream_socket socket_;
+    loop_timer deadline_;
+    boost::beast::flat_buffer input_;
+    const service* service_;
+    std::chrono::steady_clock::time_point since_;
+    phase phase_ = phase::idle;
+};
+
+}  // namespace monolock::server::http
