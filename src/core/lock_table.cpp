@@ -110,6 +110,8 @@ named_lock& lock_table::find_or_make(std::string_view name, name_hash hash) {
     auto made = std::make_unique<named_lock>();
     made->name = name;
     made->hash = hash;
+    made->place = places_.size();
+    places_.push_back(made.get());
     locks_.insert(made.get());
     return *made.release();
 }
@@ -119,6 +121,9 @@ void lock_table::forget_if_unused(named_lock& lock) noexcept {
         return;
     }
     locks_.erase(locks_.find(name_view{.name = lock.name, .hash = lock.hash}));
+    places_[lock.place] = places_.back();
+    places_[lock.place]->place = lock.place;
+    places_.pop_back();
     forgotten_.reset(&lock);
 }
 
@@ -143,6 +148,7 @@ void lock_table::promote_next(named_lock& lock, time_point now, fact_list& out) 
 }
 
 void lock_table::check_invariants() const {
+    MONOLOCK_ASSERT(places_.size() == locks_.size());
     std::size_t sessions_in_locks = 0;
     for (const named_lock* lock : locks_) {
         check_lock(*lock);
@@ -157,6 +163,7 @@ void lock_table::check_invariants() const {
 }
 
 void lock_table::check_lock(const named_lock& lock) const {
+    MONOLOCK_ASSERT(&at(lock.place) == &lock);
     if (granting_ == granting::given) {
         MONOLOCK_ASSERT(lock.owner != nullptr);  // invariant 6
     }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/fact.hpp"
 #include "core/name_hash.hpp"
@@ -27,7 +28,8 @@ struct named_lock {
     std::string name;
     name_hash hash;
     session* owner = nullptr;
-    queue waiters;  // in the order of their ACQUIREs
+    queue waiters;          // in the order of their ACQUIREs
+    std::size_t place = 0;  // in lock_table::at
 };
 
 struct armed_deadline_of {
@@ -93,6 +95,21 @@ public:
         }
     }
 
+    // The first waiter of the lock, in the order of its queue, for which is_it(const session&) is
+    // true, or null.
+    template <std::predicate<const session&> Predicate>
+    [[nodiscard]] session* find_waiter(std::string_view name, name_hash hash, Predicate is_it) {
+        const auto found = locks_.find(name_view{.name = name, .hash = hash});
+        if (found != locks_.end()) {
+            for (session& waiter : (*found)->waiters) {
+                if (is_it(waiter)) {
+                    return &waiter;
+                }
+            }
+        }
+        return nullptr;
+    }
+
     // Some session that is not gone, or null.
     [[nodiscard]] session* any_session() noexcept;
 
@@ -100,6 +117,12 @@ public:
     [[nodiscard]] std::size_t session_count() const noexcept { return deadlines_.size(); }
     // The lock of that name, or null.
     [[nodiscard]] const named_lock* find(std::string_view name, name_hash hash) const noexcept;
+
+    // The locks by place, 0 to lock_count() - 1, in no order that means anything. Whoever goes
+    // through them downwards, from the last place to the first, may stop on the way and go on later
+    // while locks come and go: every lock that is there all the time is met at least once, a place
+    // that is no longer there is skipped, and one lock may be met twice.
+    [[nodiscard]] const named_lock& at(std::size_t place) const noexcept { return *places_[place]; }
 
     // Aborts on a broken invariant. Slow: for tests and the simulator, after every step.
     void check_invariants() const;
@@ -136,6 +159,8 @@ private:
     fencing_token last_token_;
     granting granting_ = granting::given;
     boost::unordered_flat_set<named_lock*, lock_hash, lock_equal> locks_;  // owned
+    std::vector<named_lock*>
+        places_;  // the same; the last fills the gap of one that ceases to exist
     // The lock that ceased to exist last, kept so that the facts about it can still name it.
     std::unique_ptr<named_lock> forgotten_;
     boost::intrusive::multiset<

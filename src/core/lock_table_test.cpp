@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -282,6 +284,48 @@ TEST_F(lock_table_test, any_session_finds_all_of_them) {
 }
 
 // What only a mistake of ours can break ends the process (style: invariants 1 to 7).
+TEST_F(lock_table_test, a_walk_downwards_meets_every_lock_that_stays) {
+    constexpr std::uint64_t count = 200;
+    for (std::uint64_t id = 1; id <= count; ++id) {
+        acquire(id, "stays-" + std::to_string(id));
+    }
+    // One lock at a time, and between any two of them others come and go.
+    std::set<std::string> met;
+    std::uint64_t next = count;
+    std::uint64_t goes = 1;
+    for (std::size_t place = table_.lock_count(); place > 0;) {
+        place = std::min(place, table_.lock_count());
+        met.insert(table_.at(--place).name);
+        ++next;
+        acquire(next, "comes-" + std::to_string(next));
+        if (next % 2 == 0) {
+            end(next);
+        }
+        if (goes < count) {
+            end(goes);
+            goes += 3;
+        }
+    }
+    for (std::uint64_t id = 1; id <= count; ++id) {
+        if (at(id).state() == session_state::owning) {
+            EXPECT_TRUE(met.contains("stays-" + std::to_string(id))) << id;
+        }
+    }
+}
+
+TEST_F(lock_table_test, finds_a_waiter_in_the_middle) {
+    acquire(1);
+    acquire(2);
+    acquire(3);
+    const auto find = [&](std::uint64_t id, const std::string& name = "nightly") {
+        return table_.find_waiter(name, hash_(name),
+                                  [id](const session& who) { return who.id().value == id; });
+    };
+    EXPECT_EQ(find(3), &at(3));
+    EXPECT_EQ(find(1), nullptr) << "an owner is no waiter";
+    EXPECT_EQ(find(2, "other"), nullptr);
+}
+
 using lock_table_death_test = lock_table_test;
 
 TEST_F(lock_table_death_test, a_token_that_does_not_grow) {

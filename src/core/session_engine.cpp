@@ -169,6 +169,18 @@ std::size_t session_engine::revoke_waiters(
     return revoked.size();
 }
 
+connected_session* session_engine::owner_of(std::string_view name, name_hash hash) noexcept {
+    const named_lock* const lock = table_.find(name, hash);
+    return lock == nullptr || lock->owner == nullptr ? nullptr : &connected(*lock->owner);
+}
+
+connected_session* session_engine::waiter_of(std::string_view name, name_hash hash,
+                                             session_id id) noexcept {
+    session* const found =
+        table_.find_waiter(name, hash, [id](const session& who) { return who.id() == id; });
+    return found == nullptr ? nullptr : &connected(*found);
+}
+
 bool session_engine::close_all(std::size_t budget, protocol::error_code code) {
     for (session* next = table_.any_session(); next != nullptr; next = table_.any_session()) {
         if (budget-- == 0) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/lock_table.hpp"
@@ -64,6 +65,12 @@ public:
     // this call, in which nobody is granted anything. So who was allowed no more is never granted.
     // Owners are not asked. Says how many left.
     std::size_t revoke_waiters(const std::function<bool(const connected_session& who)>& is_allowed);
+
+    // The owner of the lock, or null.
+    [[nodiscard]] connected_session* owner_of(std::string_view name, name_hash hash) noexcept;
+    // The waiter of the lock that has this id, or null.
+    [[nodiscard]] connected_session* waiter_of(std::string_view name, name_hash hash,
+                                               session_id id) noexcept;
 
     // Ends up to `budget` sessions with an ERROR; says whether there are more. Grants must be
     // withheld, or the sessions would inherit each other's locks on the way.
