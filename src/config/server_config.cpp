@@ -95,6 +95,12 @@ constexpr std::array rows{
         [](server_config& config, std::string_view text) {
             return assign(config.ops_listen.emplace(), parse_address(text));
         }},
+    row{{.name = "admin-listen",
+         .variable = "MONOLOCK_ADMIN_LISTEN_ADDRESS",
+         .help = "where operators list, release and kick over HTTP; whoever reaches it may"},
+        [](server_config& config, std::string_view text) {
+            return assign(config.admin_listen.emplace(), parse_address(text));
+        }},
     row{{.name = "tls-cert",
          .variable = "MONOLOCK_TLS_CERT",
          .help = "certificate chain of the server, PEM; with -tls-key: clients speak TLS"},

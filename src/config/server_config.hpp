@@ -21,7 +21,8 @@ inline constexpr std::chrono::hours time_limit_max{8760};
 // What the server was told. Every value is one the server can work with; nothing is checked later.
 struct server_config {
     address listen = tcp_address{.host = "0.0.0.0", .port = 7070};
-    std::optional<address> ops_listen;  // absent: no metrics and no health over HTTP
+    std::optional<address> ops_listen;    // absent: no metrics and no health over HTTP
+    std::optional<address> admin_listen;  // absent: no administration over HTTP
     std::chrono::nanoseconds io_timeout = std::chrono::seconds{5};  // above zero
     telemetry::log_level log_level = telemetry::log_level::info;
     telemetry::log_format log_format = telemetry::log_format::text;

@@ -40,6 +40,7 @@ TEST(server_config, defaults) {
     const server_config config = config_of({});
     EXPECT_EQ(to_string(config.listen), "0.0.0.0:7070");
     EXPECT_EQ(config.ops_listen, std::nullopt);
+    EXPECT_EQ(config.admin_listen, std::nullopt);
     EXPECT_EQ(config.io_timeout, 5s);
     EXPECT_EQ(config.log_level, telemetry::log_level::info);
     EXPECT_EQ(config.log_format, telemetry::log_format::text);
@@ -84,17 +85,19 @@ TEST(server_config, every_flag_and_every_variable) {
     const auto check = [](const server_config& config) {
         EXPECT_EQ(to_string(config.listen), "unix:/tmp/x");
         EXPECT_EQ(to_string(config.ops_listen.value()), "[::1]:9090");
+        EXPECT_EQ(to_string(config.admin_listen.value()), "unix:/tmp/a");
         EXPECT_EQ(config.io_timeout, 250ms);
         EXPECT_EQ(config.log_level, telemetry::log_level::debug);
         EXPECT_EQ(config.log_format, telemetry::log_format::json);
         EXPECT_EQ(config.threads, 3U);
         EXPECT_EQ(config.shutdown_delay, 90s);
     };
-    check(config_of({"-listen", "unix:/tmp/x", "-ops-listen=[::1]:9090", "-io-timeout=250ms",
-                     "--log-level", "debug", "--log-format=json", "-threads", "3",
-                     "-shutdown-delay", "1m30s"}));
+    check(config_of({"-listen", "unix:/tmp/x", "-ops-listen=[::1]:9090", "--admin-listen",
+                     "unix:/tmp/a", "-io-timeout=250ms", "--log-level", "debug",
+                     "--log-format=json", "-threads", "3", "-shutdown-delay", "1m30s"}));
     check(config_of({}, {{"MONOLOCK_LISTEN_ADDRESS", "unix:/tmp/x"},
                          {"MONOLOCK_OPS_LISTEN_ADDRESS", "[::1]:9090"},
+                         {"MONOLOCK_ADMIN_LISTEN_ADDRESS", "unix:/tmp/a"},
                          {"MONOLOCK_IO_TIMEOUT", "250ms"},
                          {"MONOLOCK_LOG_LEVEL", "debug"},
                          {"MONOLOCK_LOG_FORMAT", "json"},

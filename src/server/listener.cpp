@@ -202,11 +202,19 @@ void remove_stale_file(const config::unix_address& where) {
 
 }  // namespace
 
-listener::listener(const config::address& where) {
+posix::descriptor duplicate(const listening_socket& socket) {
+    posix::descriptor made{::fcntl(socket.descriptor.get(), F_DUPFD_CLOEXEC, 0)};
+    if (!made) {
+        throw std::system_error{errno, std::generic_category(), "listening socket"};
+    }
+    return made;
+}
+
+listener::listener(const config::address& where, std::optional<mode_t> unix_mode) {
     if (const auto* const tcp = std::get_if<config::tcp_address>(&where)) {
         listen_tcp(*tcp);
     } else {
-        listen_unix(std::get<config::unix_address>(where));
+        listen_unix(std::get<config::unix_address>(where), unix_mode);
     }
 }
 
@@ -230,7 +238,7 @@ void listener::listen_tcp(const config::tcp_address& where) {
     }
 }
 
-void listener::listen_unix(const config::unix_address& where) {
+void listener::listen_unix(const config::unix_address& where, std::optional<mode_t> mode) {
     unix_lock_ = lock_beside(where);
     remove_stale_file(where);
     posix::descriptor socket = open_socket(AF_UNIX);
@@ -245,7 +253,8 @@ void listener::listen_unix(const config::unix_address& where) {
         unix_device_ = status.st_dev;
         unix_inode_ = status.st_ino;
     }
-    if (::listen(socket.get(), SOMAXCONN) != 0) {
+    if ((mode && ::chmod(where.path.c_str(), *mode) != 0) ||
+        ::listen(socket.get(), SOMAXCONN) != 0) {
         const int error = errno;
         remove_file();
         fail(config::to_string(where), error_text(error));

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct listening_socket {
     std::string address;  // as people write it, with the port that was taken
 };
 
+// Another descriptor of the same socket, close-on-exec. Throws std::system_error.
+[[nodiscard]] posix::descriptor duplicate(const listening_socket& socket);
+
 // Everything that one -listen value stands for. Destroying it closes the sockets and removes a Unix
 // socket's file; the lock file beside that stays, because removing it would let two starters each
 // lock a file of their own.
@@ -25,7 +29,8 @@ public:
     // std::runtime_error with one line that names the address and why. Port 0 takes a free port,
     // the same one for all addresses. An empty host, and [::], mean IPv6 and IPv4 (IPv4 alone on a
     // machine without IPv6). A Unix socket's file that no server listens on is replaced.
-    explicit listener(const config::address& where);
+    // With a mode, that socket's file gets it before anybody can connect.
+    explicit listener(const config::address& where, std::optional<mode_t> unix_mode = {});
     listener(const listener&) = delete;
     listener& operator=(const listener&) = delete;
     ~listener() { close(); }
@@ -39,7 +44,7 @@ public:
 
 private:
     void listen_tcp(const config::tcp_address& where);
-    void listen_unix(const config::unix_address& where);
+    void listen_unix(const config::unix_address& where, std::optional<mode_t> mode);
 
     std::vector<listening_socket> sockets_;
     std::string unix_path_;  // empty: none of ours

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <charconv>
 #include <cstring>
 
 namespace monolock::server {
@@ -15,6 +16,13 @@ struct local_peer {
     pid_t pid;
     uid_t uid;
 };
+
+template <class Number>
+bool read_number(std::string_view text, Number& into) noexcept {
+    const char* const end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, into);
+    return failure == std::errc{} && stop == end;
+}
 
 }  // namespace
 
@@ -68,6 +76,41 @@ std::string peer_address::to_string() const {
         }
     }
     return "unknown";
+}
+
+std::optional<peer_address> peer_address::parse(std::string_view text) {
+    constexpr std::string_view local_begin = "unix:pid=";
+    constexpr std::string_view local_middle = ",uid=";
+    peer_address peer;
+    if (text.starts_with(local_begin)) {
+        const std::size_t middle = text.find(local_middle);
+        local_peer local{};
+        if (middle == std::string_view::npos ||
+            !read_number(text.substr(local_begin.size(), middle - local_begin.size()), local.pid) ||
+            !read_number(text.substr(middle + local_middle.size()), local.uid)) {
+            return std::nullopt;
+        }
+        std::memcpy(peer.bytes_.data(), &local, sizeof local);
+        peer.kind_ = kind::local;
+    } else {
+        const std::size_t colon = text.rfind(':');
+        if (colon == std::string_view::npos || !read_number(text.substr(colon + 1), peer.port_)) {
+            return std::nullopt;
+        }
+        std::string host{text.substr(0, colon)};
+        const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+        if (bracketed) {
+            host = host.substr(1, host.size() - 2);
+        }
+        if (::inet_pton(bracketed ? AF_INET6 : AF_INET, host.c_str(), peer.bytes_.data()) != 1) {
+            return std::nullopt;
+        }
+        peer.kind_ = bracketed ? kind::ipv6 : kind::ipv4;
+    }
+    if (peer.to_string() != text) {
+        return std::nullopt;  // written another way: 127.0.0.1:080
+    }
+    return peer;
 }
 
 }  // namespace monolock::server

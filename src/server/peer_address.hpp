@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace monolock::server {
 
@@ -20,6 +22,11 @@ public:
     // "192.0.2.1:5000", "[2001:db8::1]:5000", "unix:pid=7,uid=1000". An IPv4-mapped address prints
     // as IPv4.
     [[nodiscard]] std::string to_string() const;
+
+    // What prints as this text, or nothing.
+    static std::optional<peer_address> parse(std::string_view text);
+
+    friend bool operator==(const peer_address&, const peer_address&) = default;
 
 private:
     enum class kind : std::uint8_t { unknown, ipv4, ipv6, local };

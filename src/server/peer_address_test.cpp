@@ -62,5 +62,24 @@ TEST(peer_address, says_when_it_does_not_know) {
     EXPECT_EQ(peer_address::of(-1, sockaddr_storage{}).to_string(), "unknown");
 }
 
+TEST(peer_address, parses_what_it_prints_and_nothing_else) {
+    for (const char* const text :
+         {"192.0.2.1:5000", "[2001:db8::1]:1", "[::]:65535", "0.0.0.0:0", "unix:pid=7,uid=1000"}) {
+        const auto parsed = peer_address::parse(text);
+        ASSERT_TRUE(parsed) << text;
+        EXPECT_EQ(parsed->to_string(), text);
+        EXPECT_EQ(parsed, peer_address::parse(text));
+    }
+    EXPECT_EQ(peer_address::parse("192.0.2.1:5000"),
+              peer_address::of(-1, ipv6("::ffff:192.0.2.1", 5000)));
+    EXPECT_NE(peer_address::parse("192.0.2.1:5000"), peer_address::parse("192.0.2.1:5001"));
+    for (const char* const text :
+         {"", "unknown", ":", "192.0.2.1", "192.0.2.1:", "192.0.2.1:65536", "192.0.2.1:080",
+          "192.0.2.1:-1", "2001:db8::1:1", "[192.0.2.1]:1", "[2001:DB8::1]:1", "localhost:1",
+          "unix:pid=7", "unix:pid=,uid=1", "unix:pid=7,uid=1 ", "unix:pid=07,uid=1"}) {
+        EXPECT_EQ(peer_address::parse(text), std::nullopt) << text;
+    }
+}
+
 }  // namespace
 }  // namespace monolock::server

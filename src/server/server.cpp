@@ -1,6 +1,5 @@
 #include "server/server.hpp"
 
-#include <fcntl.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -15,9 +14,10 @@
 #include <thread>
 
 #include "server/access_file.hpp"
+#include "server/admin/admin_api.hpp"
 #include "server/audit_log.hpp"
 #include "server/health.hpp"
-#include "server/http/http_server.hpp"
+#include "server/http_port.hpp"
 #include "server/listener.hpp"
 #include "server/metrics.hpp"
 #include "server/ops_endpoints.hpp"
@@ -63,13 +63,8 @@ unsigned shard_count(const config::server_config& configuration) {
     return configuration.threads.value_or(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-posix::descriptor duplicate(const listening_socket& socket) {
-    posix::descriptor made{::fcntl(socket.descriptor.get(), F_DUPFD_CLOEXEC, 0)};
-    if (!made) {
-        throw std::system_error{errno, std::generic_category(), "listening socket"};
-    }
-    return made;
-}
+// Whoever may administer is in the socket's group.
+constexpr mode_t admin_socket_mode = 0660;
 
 // A quarter of the reserve for each HTTP listener: so much is left for the files that a reload
 // opens.
@@ -94,7 +89,8 @@ private:
     void open_shards();
     void add_reloads();
     [[nodiscard]] outside_counts count_outside() const;
-    void open_ops();
+    void open_http();
+    void describe_http();
     void await_signal();
     void on_signal(int number);
     void begin_shutdown();
@@ -120,8 +116,9 @@ private:
     watchdog watchdog_;
     health health_{watchdog_};
     metrics metrics_;
-    std::unique_ptr<listener> ops_listener_;  // none: not configured
-    std::optional<http::http_server> ops_;
+    std::optional<http_port> ops_;  // none: not configured, and so the next two
+    std::optional<admin::admin_api> admin_api_;
+    std::optional<http_port> admin_;
     std::size_t shards_awaited_ = 0;
     stage stage_ = stage::serving;
 };
@@ -143,6 +140,7 @@ server::server(const config::server_config& configuration)
               .io_timeout = configuration.io_timeout,
               .tls_at_start = tls_ ? tls_->setting() : tls_setting{},
               .log = &log_,
+              .remembers_ownership = configuration.admin_listen.has_value(),
               .shards = {}},
       watchdog_{loop_, shard_count(configuration),
                 [this](std::size_t number, shard::callback answer) {
@@ -156,11 +154,9 @@ server::server(const config::server_config& configuration)
     const std::uint64_t descriptors = raise_descriptor_limit();
     open_shards();
     add_reloads();
-    open_ops();
+    open_http();
     around_.accepting.budget.open(descriptors);
-    if (ops_) {
-        ops_->connections_max(http_connections_max(around_.accepting.budget));
-    }
+    describe_http();
     if (around_.accepting.budget.connections_max() < 1) {
         throw std::runtime_error{"the descriptor limit of " + std::to_string(descriptors) +
                                  " leaves none for connections"};
@@ -220,15 +216,42 @@ outside_counts server::count_outside() const {
             .reload_failures_audit = reload_.failures("audit")};
 }
 
-void server::open_ops() {
-    if (!configuration_.ops_listen) {
+void server::open_http() {
+    if (const auto& where = configuration_.ops_listen) {
+        ops_.emplace(loop_, *where, ops_service(health_, metrics_, log_));
+    }
+    if (const auto& where = configuration_.admin_listen) {
+        const auto* const tcp = std::get_if<config::tcp_address>(&*where);
+        admin_api_.emplace(loop_, around_, tcp ? std::optional{tcp->host} : std::nullopt);
+        admin_.emplace(loop_, *where, admin_api_->service(log_), admin_socket_mode);
+    }
+}
+
+// What is known only when everything is open.
+void server::describe_http() {
+    const std::size_t connections_max = http_connections_max(around_.accepting.budget);
+    if (ops_) {
+        ops_->connections_max(connections_max);
+    }
+    if (!admin_) {
         return;
     }
-    ops_listener_ = std::make_unique<listener>(*configuration_.ops_listen);
-    ops_.emplace(loop_, ops_service(health_, metrics_, log_));
-    for (const listening_socket& socket : ops_listener_->sockets()) {
-        ops_->listen(duplicate(socket));
+    admin_->connections_max(connections_max);
+    std::string listens;
+    for (const listening_socket& socket : listener_.sockets()) {
+        listens += (listens.empty() ? "" : ",") + socket.address;
     }
+    admin_api_->describe({.listen = listens,
+                          .ops_listen = ops_ ? ops_->addresses() : "",
+                          .admin_listen = admin_->addresses(),
+                          .tls = configuration_.tls(),
+                          .mutual_tls = configuration_.mutual_tls(),
+                          .acl_file = configuration_.acl_file,
+                          .audit_log = configuration_.audit_log,
+                          .io_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
+                              configuration_.io_timeout),
+                          .threads = around_.shards.size()},
+                         connections_max / 2);
 }
 
 void server::run() {
@@ -237,11 +260,18 @@ void server::run() {
         each->start();
     }
     health_.begin_serving();
-    if (ops_listener_) {
+    if (ops_) {
         watchdog_.start();
-        for (const listening_socket& socket : ops_listener_->sockets()) {
-            log_.write(log_level::info, "ops listening",
-                       {{.key = "address", .value = socket.address}});
+        const std::string addresses = ops_->addresses();
+        log_.write(log_level::info, "ops listening", {{.key = "address", .value = addresses}});
+    }
+    if (admin_) {
+        const std::string addresses = admin_->addresses();
+        log_.write(log_level::info, "admin listening", {{.key = "address", .value = addresses}});
+        if (!admin_->is_local()) {
+            log_.write(log_level::warn,
+                       "the admin API has no login, and other machines can reach it",
+                       {{.key = "address", .value = addresses}});
         }
     }
     for (const listening_socket& socket : listener_.sockets()) {
@@ -280,11 +310,13 @@ void server::on_signal(int number) {
             return;
         case stage::shutting_down:
             listener_.remove_file();
+            for (auto* const port : {&ops_, &admin_}) {
+                if (*port) {
+                    (*port)->remove_file();
+                }
+            }
             if (audit_) {
                 audit_->finish(last_words_time);
-            }
-            if (ops_listener_) {
-                ops_listener_->remove_file();
             }
             std::_Exit(static_cast<int>(exit_status::failed));
     }

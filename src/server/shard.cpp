@@ -27,6 +27,8 @@ audit_subject subject_of(const core::session& session) {
 shard::shard(shard_surroundings& surroundings, std::size_t number)
     : around_{&surroundings},
       number_{number},
+      history_{surroundings.remembers_ownership ? std::make_unique<admin::ownership_history>()
+                                                : nullptr},
       engine_{surroundings.tokens, *this, *this, {.io_timeout = surroundings.io_timeout}},
       access_{surroundings.access_at_start},
       tls_{surroundings.tls_at_start},
@@ -69,6 +71,25 @@ void shard::start() {
 
 void shard::ask(callback question) {
     boost::asio::post(loop_, std::move(question));
+}
+
+void shard::end_by_operator(core::connected_session& who) {
+    const std::string from = static_cast<const socket_session&>(who).peer().to_string();
+    const bool owned = who.state() == core::session_state::owning;
+    around_->log->write(
+        telemetry::log_level::info,
+        owned ? "an operator ends the owner's session" : "an operator ends a waiter's session",
+        {{.key = "lock", .value = who.lock_name()},
+         {.key = "remote_addr", .value = from},
+         {.key = "token", .value = who.token().value}});
+    if (around_->audit != nullptr && owned) {
+        around_->audit->force_release(subject_of(who), who.token());
+    } else if (around_->audit != nullptr) {
+        around_->audit->kick_waiter(subject_of(who));
+    }
+    engine_.close_with_error(who, core::end_reason::force,
+                             protocol::error_code::closed_by_administrator);
+    arm_timer();
 }
 
 void shard::hand_over(claim_arrival claim) {
@@ -407,6 +428,9 @@ void shard::report_if_drained() {
 
 void shard::on_fact(const core::fact& what) {
     counters_.take(what, engine_.table().session_count(), *this);
+    if (history_) {
+        history_->take(what);
+    }
     if (around_->audit != nullptr) {
         audit(what);
     }

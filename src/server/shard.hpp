@@ -13,6 +13,7 @@
 #include "core/session_engine.hpp"
 #include "server/acceptor.hpp"
 #include "server/access_policy.hpp"
+#include "server/admin/ownership_history.hpp"
 #include "server/audit_log.hpp"
 #include "server/claim_arrival.hpp"
 #include "server/foreign_protocol.hpp"
@@ -43,6 +44,7 @@ struct shard_surroundings {
     tls_setting tls_at_start;  // without context: connections are plain
     logger* log;
     audit_log* audit = nullptr;                  // null: off
+    bool remembers_ownership = false;            // for those who ask later who had a lock
     std::vector<std::unique_ptr<shard>> shards;  // complete before the first one runs
 };
 
@@ -72,6 +74,17 @@ public:
 
     // Has `question` called on this shard's thread, between two events.
     void ask(callback question);
+
+    // For questions that ask() has brought here, on this shard's thread alone.
+    [[nodiscard]] core::session_engine& engine() noexcept { return engine_; }
+    // Null unless the surroundings say that ownership is remembered.
+    [[nodiscard]] const admin::ownership_history* history() const noexcept {
+        return history_.get();
+    }
+
+    // An operator ends a session of this shard with ERROR 0x02, an owner's or a waiter's. On this
+    // shard's thread.
+    void end_by_operator(core::connected_session& who);
 
     // Written by this shard, read by anybody at any time.
     [[nodiscard]] const shard_counters& counters() const noexcept { return counters_; }
@@ -154,6 +167,7 @@ private:
     loop loop_{one_thread_hint};
     boost::asio::executor_work_guard<loop::executor_type> work_{loop_.get_executor()};
     shard_counters counters_;
+    std::unique_ptr<admin::ownership_history> history_;
     core::session_engine engine_;
     access_policy access_;
     std::vector<std::unique_ptr<acceptor>> acceptors_;

@@ -19,6 +19,14 @@ constexpr std::chrono::milliseconds interval{20};
 class watchdog_test : public testing::Test {
 protected:
     void turns(int count) { loop_.run_for(count * interval + interval / 2); }
+    // Runs the loop until the watchdog says so; a busy machine may take its time.
+    [[nodiscard]] bool says(bool all_turn) {
+        const auto end = std::chrono::steady_clock::now() + 10s;
+        while (subject_.all_turn() != all_turn && std::chrono::steady_clock::now() < end) {
+            loop_.run_for(interval);
+        }
+        return subject_.all_turn() == all_turn;
+    }
     void wake(std::size_t number) {
         sleeps_[number] = false;
         for (auto& answer : std::exchange(kept_[number], {})) {
@@ -45,9 +53,10 @@ protected:
 
 TEST_F(watchdog_test, blames_nobody_who_answers) {
     subject_.start();
-    turns(3);
+    while (asked_[0] < 3) {
+        turns(1);
+    }
     EXPECT_TRUE(subject_.all_turn());
-    EXPECT_GE(asked_[0], 2);
 }
 
 TEST_F(watchdog_test, a_shard_that_sleeps_is_found_once_and_forgiven_when_it_turns) {
@@ -59,14 +68,12 @@ TEST_F(watchdog_test, a_shard_that_sleeps_is_found_once_and_forgiven_when_it_tur
     turns(watchdog::unanswered_max - 1);
     EXPECT_TRUE(subject_.all_turn()) << "not before its time";
     EXPECT_EQ(told.trouble(), std::nullopt);
-    turns(2);
-    EXPECT_FALSE(subject_.all_turn());
+    EXPECT_TRUE(says(false));
     EXPECT_EQ(told.trouble(), "a shard has stalled");
     EXPECT_EQ(told.unready(), "a shard has stalled");
     EXPECT_EQ(kept_[1].size(), 1U) << "questions do not pile up";
     wake(1);
-    turns(1);
-    EXPECT_TRUE(subject_.all_turn());
+    EXPECT_TRUE(says(true));
     EXPECT_EQ(told.trouble(), std::nullopt);
 }
 

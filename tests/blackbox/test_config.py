@@ -19,6 +19,7 @@ FLAGS = {
     "-tls-client-ca": ("MONOLOCK_TLS_CLIENT_CA", ""),
     "-acl-file": ("MONOLOCK_ACL_FILE", ""),
     "-ops-listen": ("MONOLOCK_OPS_LISTEN_ADDRESS", ""),
+    "-admin-listen": ("MONOLOCK_ADMIN_LISTEN_ADDRESS", ""),
     "-io-timeout": ("MONOLOCK_IO_TIMEOUT", "5s"),
     "-log-level": ("MONOLOCK_LOG_LEVEL", "info"),
     "-log-format": ("MONOLOCK_LOG_FORMAT", "text"),
@@ -111,6 +112,7 @@ def test_bad_flag(arguments, name):
 BAD_VARIABLES = {
     "MONOLOCK_LISTEN_ADDRESS": "nowhere",
     "MONOLOCK_OPS_LISTEN_ADDRESS": "::1:9090",
+    "MONOLOCK_ADMIN_LISTEN_ADDRESS": "9091",
     "MONOLOCK_IO_TIMEOUT": "5",
     "MONOLOCK_LOG_LEVEL": "loud",
     "MONOLOCK_LOG_FORMAT": "yaml",
@@ -208,6 +210,7 @@ def test_every_variable_is_read(start_server):
         env={
             "MONOLOCK_LISTEN_ADDRESS": "127.0.0.1:0",
             "MONOLOCK_OPS_LISTEN_ADDRESS": "127.0.0.1:0",
+            "MONOLOCK_ADMIN_LISTEN_ADDRESS": "127.0.0.1:0",
             "MONOLOCK_IO_TIMEOUT": "300ms",
             "MONOLOCK_LOG_FORMAT": "json",
             "MONOLOCK_THREADS": "3",
@@ -217,7 +220,7 @@ def test_every_variable_is_read(start_server):
     with server.connect() as client:
         client.expect_eof(within=3)
     assert json.loads(server.lines()[0])
-    assert server.ops_address[1] != 0
+    assert server.ops_address[1] != 0 and server.admin_address[1] != 0
 
 
 def test_empty_variable_is_unset(start_server):

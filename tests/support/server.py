@@ -107,7 +107,16 @@ class Server:
     @property
     def ops_address(self):
         """Where -ops-listen serves."""
-        return next(parse_bound(record["address"]) for record in self.records() if record["msg"] == "ops listening")
+        return self._bound("ops listening")
+
+    @property
+    def admin_address(self):
+        """Where -admin-listen serves."""
+        return self._bound("admin listening")
+
+    def _bound(self, message):
+        (record,) = [record for record in self.records() if record["msg"] == message]
+        return parse_bound(record["address"].split(",")[0])
 
     def metrics(self):
         """The families of /metrics by name."""

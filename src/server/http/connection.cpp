@@ -127,14 +127,16 @@ task<bool> connection::serve_one(std::chrono::seconds patience) {
         if (const auto told = status_of(failed)) {
             const std::string why =
                 told == status::bad_request ? "malformed request" : failed.message();
-            co_return co_await write(service_->refuse(*told, why), manner{});
+            response no = service_->refuse(*told, why);
+            co_return co_await write(std::move(no), manner{});
         }
         co_return false;
     }
     const manner how{.version = parser.get().version(),
                      .body = parser.get().method() != beast::http::verb::head,
                      .keep_alive = parser.get().keep_alive()};
-    response answer = co_await answer_to(request_of(parser.release()));
+    request what = request_of(parser.release());
+    response answer = co_await answer_to(std::move(what));
     co_return co_await write(std::move(answer), how);
 }
 

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "server/admin/api_call.hpp"
+#include "server/admin/listing.hpp"
+#include "server/http/connection.hpp"
+#include "server/shard.hpp"
+
+namespace monolock::server::admin {
+
+// What /api/info says of the configuration; addresses as they were bound, empty for off.
+struct configured {
+    std::string listen;
+    std::string ops_listen;
+    std::string admin_listen;
+    bool tls = false;
+    bool mutual_tls = false;
+    std::string acl_file;
+    std::string audit_log;
+    std::chrono::milliseconds io_timeout{0};
+    std::size_t threads = 0;
+};
+
+// The admin API (docs/openapi.yaml): executes calls by asking shards, from the control loop. A
+// shard that has stalled is reported with 503 after a few seconds; an act that was asked of it does
+// not happen later.
+class admin_api {
+public:
+    // The surroundings, whose shards must remember ownership, must outlive this. The host is the
+    // one that -admin-listen names; absent: a Unix socket, which no browser reaches.
+    admin_api(loop& on, shard_surroundings& around, std::optional<std::string> host);
+    admin_api(const admin_api&) = delete;
+    admin_api& operator=(const admin_api&) = delete;
+    ~admin_api() = default;
+
+    // Before the loop runs: what /api/info says, and how many event streams may be open at a time,
+    // so that some connections stay free.
+    void describe(configured what, std::size_t streams_max) {
+        shown_ = std::move(what);
+        streams_max_ = streams_max;
+    }
+
+    // What the HTTP server needs; this must outlive it.
+    [[nodiscard]] http::service service(logger& log);
+
+private:
+    [[nodiscard]] http::task<http::response> answer(http::request what);
+    [[nodiscard]] http::task<http::response> decide(http::request what);
+    [[nodiscard]] http::task<http::response> perform(api_call what);
+    [[nodiscard]] http::response info() const;
+    [[nodiscard]] http::task<http::response> list(list_call what);
+    [[nodiscard]] http::task<http::response> show(show_call what);
+    [[nodiscard]] http::task<http::response> release(release_call what);
+    [[nodiscard]] http::task<http::response> kick(kick_call what);
+    [[nodiscard]] http::task<http::response> history(history_call what);
+    [[nodiscard]] http::response events();
+
+    [[nodiscard]] http::task<std::shared_ptr<const listing>> take_listing(
+        std::optional<std::string> match);
+    void keep(std::shared_ptr<const listing> made);
+    [[nodiscard]] shard& home_of(core::name_hash hash) const;
+
+    loop* loop_;
+    shard_surroundings* around_;
+    std::optional<std::string> host_;
+    configured shown_;
+    core::time_point started_at_;
+    std::uint64_t listings_ = 0;
+    kept_listings kept_;
+    loop_timer forget_;
+    std::shared_ptr<int> streams_;  // each open one shares it
+    std::size_t streams_max_ = 1;
+};
+
+}  // namespace monolock::server::admin

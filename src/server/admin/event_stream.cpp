@@ -1,0 +1,118 @@
+#include "server/admin/event_stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iterator>
+#include <utility>
+
+#include "server/admin/api_json.hpp"
+
+namespace monolock::server::admin {
+
+namespace {
+
+void append_rate(std::string& out, std::string_view key, std::uint64_t count, double seconds) {
+    std::array<char, 32> text{};
+    const auto [end, failure] =
+        std::to_chars(text.data(), text.data() + text.size(), static_cast<double>(count) / seconds,
+                      std::chars_format::fixed, 1);
+    out += ",\"";
+    out += key;
+    out += "\":";
+    out.append(text.data(), end);
+}
+
+moment present() {
+    return {.steady = std::chrono::steady_clock::now(), .wall = std::chrono::system_clock::now()};
+}
+
+}  // namespace
+
+event_stream::event_stream(loop& on, shard_surroundings& around, std::shared_ptr<void> slot)
+    : loop_{&on},
+      around_{&around},
+      slot_{std::move(slot)},
+      next_(around.shards.size()),
+      last_{activity_of(around)},
+      last_at_{std::chrono::steady_clock::now()} {}
+
+http::task<std::optional<std::string>> event_stream::next() {
+    if (opened_) {
+        loop_timer timer{*loop_, interval};
+        co_await timer.async_wait(http::as_result);
+    }
+    opened_ = true;
+    const batch learnt = co_await learn();
+    const moment now = present();
+    std::string out;
+    for (const ownership_change& each : learnt.changes) {
+        out += "event: change\ndata: ";
+        append_change(out, each, now);
+        out += "\n\n";
+    }
+    if (learnt.lost > 0) {
+        out += "event: lost\ndata: {";
+        append_number(out, "changes", learnt.lost);
+        out += "}\n\n";
+    }
+    append_activity(out);
+    co_return out;
+}
+
+shard_question<event_stream::news> event_stream::ask_for_news(
+    shard& of, std::optional<std::uint64_t> from) const {
+    return ask<news>(*loop_, of, [&of, from] {
+        const ownership_history& past = *of.history();
+        news found;
+        if (from) {
+            found.changes = past.since(*from, changes_max);
+        }
+        found.next = found.changes.empty() ? past.next() : found.changes.back().number + 1;
+        return found;
+    });
+}
+
+http::task<event_stream::batch> event_stream::learn() {
+    std::vector<shard_question<news>> questions;
+    for (std::size_t number = 0; number < next_.size(); ++number) {
+        questions.push_back(ask_for_news(*around_->shards[number], next_[number]));
+    }
+    batch all;
+    for (std::size_t number = 0; number < next_.size(); ++number) {
+        std::optional<news> found = co_await questions[number].wait();
+        if (!found) {
+            continue;
+        }
+        if (next_[number]) {
+            all.lost += found->next - *next_[number] - found->changes.size();
+        }
+        next_[number] = found->next;
+        std::move(found->changes.begin(), found->changes.end(), std::back_inserter(all.changes));
+    }
+    std::sort(all.changes.begin(), all.changes.end(),
+              [](const ownership_change& left, const ownership_change& right) {
+                  return left.at < right.at;
+              });
+    co_return all;
+}
+
+void event_stream::append_activity(std::string& out) {
+    const activity now = activity_of(*around_);
+    const core::time_point at = std::chrono::steady_clock::now();
+    const double seconds =
+        std::max(0.001, std::chrono::duration<double>{at - std::exchange(last_at_, at)}.count());
+    out += "event: activity\ndata: {";
+    append_number(out, "locks", now.locks);
+    out += ',';
+    append_number(out, "sessions", now.sessions);
+    out += ',';
+    append_number(out, "waiters", now.waiters);
+    append_rate(out, "grants_per_s", now.grants - last_.grants, seconds);
+    append_rate(out, "releases_per_s", now.releases - last_.releases, seconds);
+    append_rate(out, "heartbeats_per_s", now.heartbeats - last_.heartbeats, seconds);
+    out += "}\n\n";
+    last_ = now;
+}
+
+}  // namespace monolock::server::admin

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/admin/activity.hpp"
+#include "server/admin/shard_question.hpp"
+
+namespace monolock::server::admin {
+
+// Server-sent events for one listener: once a second what went on, and in between the ownership
+// changes since the second before, by their time. On the control loop. A shard that stalls is left
+// out; what its ring could not keep until it was asked is told as lost.
+class event_stream {
+public:
+    static constexpr std::chrono::seconds interval{1};
+    // Of each shard and each second. With more than this there is nothing to read for people.
+    static constexpr std::size_t changes_max = 256;
+
+    // `slot` is held as long as the stream lives. The surroundings must outlive it.
+    event_stream(loop& on, shard_surroundings& around, std::shared_ptr<void> slot);
+
+    // The events of the next second, in their wire format.
+    [[nodiscard]] http::task<std::optional<std::string>> next();
+
+private:
+    struct news {
+        std::vector<ownership_change> changes;
+        std::uint64_t next = 0;
+    };
+
+    // What all shards together have to tell.
+    struct batch {
+        std::vector<ownership_change> changes;  // by time
+        std::uint64_t lost = 0;
+    };
+
+    [[nodiscard]] shard_question<news> ask_for_news(shard& of,
+                                                    std::optional<std::uint64_t> from) const;
+    [[nodiscard]] http::task<batch> learn();
+    void append_activity(std::string& out);
+
+    loop* loop_;
+    shard_surroundings* around_;
+    std::shared_ptr<void> slot_;
+    std::vector<std::optional<std::uint64_t>> next_;  // of each shard; absent: from now on
+    activity last_;
+    core::time_point last_at_;
+    bool opened_ = false;
+};
+
+}  // namespace monolock::server::admin

@@ -1,0 +1,97 @@
+#include "server/admin/survey.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "config/glob.hpp"
+
+namespace monolock::server::admin {
+
+namespace {
+
+// About a tenth of a millisecond each.
+constexpr std::size_t claims_per_slice = 256;
+constexpr std::size_t locks_per_slice = 1024;
+
+}  // namespace
+
+void survey::begin(shard& on, std::optional<std::string> match, receiver done) {
+    const auto made = std::make_shared<survey>(on, std::move(match), std::move(done));
+    made->place_ = on.engine().table().lock_count();
+    made->slice();
+}
+
+void survey::begin_slice() {
+    shard_->ask([self = shared_from_this()] { self->slice(); });
+}
+
+void survey::slice() {
+    const core::lock_table& table = shard_->engine().table();
+    const core::time_point now = std::chrono::steady_clock::now();
+    place_ = std::min(place_, table.lock_count());
+    std::size_t locks = 0;
+    for (std::size_t claims = 0; claims < claims_per_slice && locks < locks_per_slice; ++locks) {
+        if (place_ == 0) {
+            done_(std::move(found_));
+            return;
+        }
+        const core::named_lock& lock = table.at(--place_);
+        if (match_ && !config::matches_glob(*match_, lock.name)) {
+            continue;
+        }
+        found_.push_back(view_of(lock, listed_waiters_max, now));
+        claims += 1 + found_.back().waiters.size();
+    }
+    begin_slice();
+}
+
+void inspection::begin(shard& on, std::string name, core::name_hash hash, receiver done) {
+    std::make_shared<inspection>(on, std::move(name), hash, std::move(done))->slice();
+}
+
+void inspection::begin_slice() {
+    shard_->ask([self = shared_from_this()] { self->slice(); });
+}
+
+void inspection::slice() {
+    const core::named_lock* const lock = shard_->engine().table().find(name_, hash_);
+    if (lock == nullptr) {
+        done_(std::move(seen_));  // what was seen of it, if it ceased to exist on the way
+        return;
+    }
+    const core::time_point now = std::chrono::steady_clock::now();
+    if (!seen_) {
+        seen_ = view_of(*lock, 0, now);
+    }
+    auto place = resume(*lock);
+    for (std::size_t count = 0; count < claims_per_slice && place != lock->waiters.end(); ++count) {
+        seen_->waiters.push_back(view_of(*place));
+        last_.reset(static_cast<const socket_session*>(&*place));
+        ++place;
+    }
+    if (place != lock->waiters.end()) {
+        begin_slice();
+        return;
+    }
+    seen_->taken_at = now;
+    seen_->waiters_total = seen_->waiters.size();
+    last_.reset();
+    done_(std::move(seen_));
+}
+
+// Behind the last one seen. If that left the queue meanwhile, behind those who came before it: ids
+// rise along a queue.
+core::named_lock::queue::const_iterator inspection::resume(const core::named_lock& lock) const {
+    if (!last_) {
+        return lock.waiters.begin();
+    }
+    if (last_->state() == core::session_state::waiting) {
+        return std::next(lock.waiters.iterator_to(*last_));
+    }
+    return std::find_if(lock.waiters.begin(), lock.waiters.end(), [this](const core::session& who) {
+        return who.id().value > last_->id().value;
+    });
+}
+
+}  // namespace monolock::server::admin

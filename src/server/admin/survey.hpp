@@ -1,0 +1,69 @@
+#pragma once
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/admin/lock_view.hpp"
+#include "server/shard.hpp"
+
+namespace monolock::server::admin {
+
+// How many waiters of each lock a listing shows.
+inline constexpr std::size_t listed_waiters_max = 100;
+
+// Looks at every lock of one shard, a slice in each turn of its loop, so that heartbeats have their
+// turn in between whatever the shard holds. Locks that come or go meanwhile may be in it or not;
+// those that stay are, perhaps twice.
+class survey : public std::enable_shared_from_this<survey> {
+public:
+    // Called on the shard's thread.
+    using receiver = std::function<void(std::vector<lock_view>)>;
+
+    // To be called on the shard's thread. A glob that names must match; absent: all.
+    static void begin(shard& on, std::optional<std::string> match, receiver done);
+
+    survey(shard& on, std::optional<std::string> match, receiver done)
+        : shard_{&on}, match_{std::move(match)}, done_{std::move(done)} {}
+
+private:
+    void begin_slice();
+    void slice();
+
+    shard* shard_;
+    std::optional<std::string> match_;
+    receiver done_;
+    std::size_t place_ = 0;  // those below it have not been looked at
+    std::vector<lock_view> found_;
+};
+
+// One lock with its whole queue, again in slices.
+class inspection : public std::enable_shared_from_this<inspection> {
+public:
+    // Called on the shard's thread; nothing if there is no such lock.
+    using receiver = std::function<void(std::optional<lock_view>)>;
+
+    // To be called on the thread of that name's shard.
+    static void begin(shard& on, std::string name, core::name_hash hash, receiver done);
+
+    inspection(shard& on, std::string name, core::name_hash hash, receiver done)
+        : shard_{&on}, name_{std::move(name)}, hash_{hash}, done_{std::move(done)} {}
+
+private:
+    void begin_slice();
+    void slice();
+    [[nodiscard]] core::named_lock::queue::const_iterator resume(
+        const core::named_lock& lock) const;
+
+    shard* shard_;
+    std::string name_;
+    core::name_hash hash_;
+    receiver done_;
+    std::optional<lock_view> seen_;
+    boost::intrusive_ptr<const socket_session> last_;  // of the waiters seen
+};
+
+}  // namespace monolock::server::admin

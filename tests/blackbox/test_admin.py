@@ -1,0 +1,390 @@
+"""-admin-listen: who has what, and ending exactly that claim (cases H1 to H5)."""
+
+import json
+import os
+import re
+import stat
+import threading
+import time
+from urllib.parse import quote
+
+import pytest
+
+from support.http import HttpConnection, fetch
+from support.protocol import Error, Eof
+from support.waiting import wait_until
+
+ADMIN = ("-admin-listen", "127.0.0.1:0")
+CLOSED = 0x02
+RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+NAMES = ["a/b", "a b", "a+b", "ü", "a?b#c", "%", "%2F", ".", "..", "x\n\"\\\0y", "n" * 255]
+
+
+@pytest.fixture
+def managed(start_server, threads):
+    return start_server("-threads", threads, *ADMIN)
+
+
+def ask(server, target, method="GET", expect=200, **options):
+    answer = fetch(server.admin_address, target, method=method, **options)
+    assert answer.status == expect, (method, target, answer)
+    assert answer.value("Content-Type") == "application/json"
+    return json.loads(answer.text)
+
+
+def path(name):
+    return "/api/locks/" + quote(name, safe="")
+
+
+# --- what is there
+
+
+def test_off_unless_configured(start_server):
+    server = start_server()
+    assert not [record for record in server.records() if "admin" in record["msg"]]
+
+
+def test_info(start_server):
+    server = start_server(*ADMIN, "-threads", "2", "-io-timeout", "1500ms")
+    with server.owner("one"), server.waiter("one"):
+        info = ask(server, "/api/info")
+    assert info["locks"] == 1 and info["sessions"] == 2 and info["uptime_ms"] >= 0
+    assert re.fullmatch(r"\d+\.\d+\.\d+", info["version"])
+    host, port = server.address
+    assert info["config"] == {
+        "listen": f"{host}:{port}", "ops_listen": "", "admin_listen": "{}:{}".format(*server.admin_address),
+        "tls": False, "mtls": False, "acl_file": "", "audit_log": "", "io_timeout_ms": 1500, "threads": 2,
+    }
+
+
+def test_a_lock_with_its_queue(managed):
+    token_of = managed.connect()
+    token = token_of.own("nightly", 60_000)
+    waiters = [managed.waiter("nightly", 30_000) for _ in range(3)]
+    lock = ask(managed, "/api/locks/nightly")
+    assert set(lock) == {"name", "holder", "waiters", "waiters_total"}
+    holder = lock["holder"]
+    assert set(holder) == {"id", "identity", "remote_addr", "since", "held_ms", "silent_ms", "lease_ms", "token"}
+    assert holder["token"] == token and holder["lease_ms"] == 60_000 and holder["identity"] == ""
+    assert holder["remote_addr"] == f"127.0.0.1:{token_of.local_port}"
+    assert RFC3339.fullmatch(holder["since"]) and holder["held_ms"] >= 0 and holder["silent_ms"] >= 0
+    assert [waiter["remote_addr"] for waiter in lock["waiters"]] == [f"127.0.0.1:{w.local_port}" for w in waiters]
+    for waiter in lock["waiters"]:
+        assert set(waiter) == {"id", "identity", "remote_addr", "queued_at", "waited_ms", "lease_ms"}
+        assert RFC3339.fullmatch(waiter["queued_at"]) and waiter["waited_ms"] >= 0
+    ids = [claim["id"] for claim in [holder, *lock["waiters"]]]
+    assert len(set(ids)) == 4
+    assert ask(managed, "/api/lock?name=nightly")["holder"]["id"] == holder["id"]
+    token_of.close()
+    waiters[0].expect_acquired()
+    assert ask(managed, "/api/locks/nightly")["holder"]["id"] == ids[1]
+    for waiter in waiters:
+        waiter.close()
+    wait_until(lambda: fetch(managed.admin_address, "/api/locks/nightly").status == 404, "the lock is gone")
+
+
+def test_a_listing_is_sorted_filtered_and_bounded(managed):
+    owners = [managed.owner(name) for name in ["b", "a", "B", "a/x", "ü"]]
+    waiters = [managed.waiter("a") for _ in range(103)]
+    locks = ask(managed, "/api/locks")["locks"]
+    assert [lock["name"] for lock in locks] == sorted(["b", "a", "B", "a/x", "ü"], key=str.encode)
+    (crowded,) = [lock for lock in locks if lock["name"] == "a"]
+    assert crowded["waiters_total"] == 103 and len(crowded["waiters"]) == 100
+    assert len(ask(managed, "/api/locks/a")["waiters"]) == 103
+    assert [lock["name"] for lock in ask(managed, "/api/locks?match=a*")["locks"]] == ["a", "a/x"]
+    assert [lock["name"] for lock in ask(managed, "/api/locks?match=" + quote("?"))["locks"]] == ["B", "a", "b", "ü"]
+    assert ask(managed, "/api/locks?match=nothing") == {"locks": []}
+    for client in owners + waiters:
+        client.close()
+
+
+def test_pages_are_of_one_listing(managed):
+    owners = {f"lock-{index:02}/": managed.owner(f"lock-{index:02}/") for index in range(25)}
+    page = ask(managed, "/api/locks?limit=10&match=lock-*")
+    found = [lock["name"] for lock in page["locks"]]
+    owners.pop("lock-24/").close()
+    late = managed.owner("lock-15x")
+    while "next" in page:
+        page = ask(managed, page["next"])
+        assert len(page["locks"]) <= 10
+        found += [lock["name"] for lock in page["locks"]]
+    assert found == [f"lock-{index:02}/" for index in range(25)]
+    again = ask(managed, "/api/locks?limit=10&match=lock-*&after=" + quote("lock-09/", safe=""))
+    assert [lock["name"] for lock in again["locks"]] == found[10:20]
+    ask(managed, "/api/locks?limit=1&snapshot=999999", expect=404)
+    for client in [late, *owners.values()]:
+        client.close()
+
+
+def test_a_long_listing_arrives_whole(managed):
+    names = [f"{'x' * 200}-{index}" for index in range(400)]
+    owners = [managed.owner(name) for name in names]
+    assert [lock["name"] for lock in ask(managed, "/api/locks")["locks"]] == sorted(names)
+    answer = fetch(managed.admin_address, "/api/locks", version="1.0")
+    assert not answer.values("Transfer-Encoding") and len(json.loads(answer.text)["locks"]) == 400
+    for owner in owners:
+        owner.close()
+
+
+def test_a_unix_peer_and_a_unix_socket(start_server, tmp_path):
+    admin = tmp_path / "admin.sock"
+    server = start_server("-admin-listen", f"unix:{admin}", listen=f"unix:{tmp_path}/m.sock")
+    assert stat.S_IMODE(os.stat(admin).st_mode) == 0o660
+    with server.owner("local"):
+        answer = fetch(str(admin), "/api/locks/local", fields=[("Host", "anything"), ("Origin", "null")])
+        assert json.loads(answer.text)["holder"]["remote_addr"] == f"unix:pid={os.getpid()},uid={os.getuid()}"
+
+
+def test_who_reaches_it_from_elsewhere_is_warned_about(start_server):
+    warned = lambda server: [record for record in server.records() if record["level"] == "warn"]
+    assert not warned(start_server(*ADMIN))
+    assert len(warned(start_server("-admin-listen", "0.0.0.0:0"))) == 1
+
+
+# --- H4: names
+
+
+def test_every_name_by_its_encoded_form(managed):
+    owners = [managed.owner(name) for name in NAMES]
+    assert sorted(lock["name"] for lock in ask(managed, "/api/locks")["locks"]) == sorted(NAMES)
+    for name in NAMES:
+        assert ask(managed, path(name))["name"] == name
+        assert ask(managed, "/api/lock?name=" + quote(name, safe=""))["name"] == name
+    for owner in owners:
+        owner.close()
+
+
+@pytest.mark.parametrize("target", ["/api/locks/%zz", "/api/locks/%0", "/api/locks/%", "/api/lock?name=%zz"])
+def test_escapes_that_are_none(managed, target):
+    ask(managed, target, expect=400)
+
+
+def test_a_name_is_decoded_once(managed):
+    with managed.owner("a b"), managed.owner("a/b"):
+        for target in ["/api/locks/a+b", "/api/lock?name=a+b", "/api/locks/a%252Fb", "/api/locks/a/b"]:
+            ask(managed, target, expect=404)
+
+
+# --- H1, H2: ending a claim
+
+
+def test_a_forced_out_owner_is_told_before_the_next_is_granted(managed):
+    owner, waiter = managed.connect(), None
+    token = owner.own("forced")
+    waiter = managed.waiter("forced")
+    ended = ask(managed, "/api/locks/forced/release", method="POST")
+    assert ended["token"] == token and ended["name"] == "forced"
+    owner.expect_refused(CLOSED)
+    waiter.expect_acquired(within=1)
+    assert owner.received_at <= waiter.received_at + 0.05
+    waiter.close()
+    wait_until(lambda: fetch(managed.admin_address, "/api/locks/forced").status == 404, "gone")
+    ask(managed, "/api/locks/forced/release", method="POST", expect=404)
+
+
+def test_a_stale_token_touches_nobody(managed):
+    with managed.connect() as owner:
+        token = owner.own("guarded")
+        answer = ask(managed, f"/api/lock/release?name=guarded&token={token - 1}", method="POST", expect=409)
+        assert answer["holder"]["token"] == token and answer["error"]
+        owner.heartbeat().expect_acquired(token)
+        ask(managed, f"/api/lock/release?name=guarded&tokn={token}", method="POST", expect=400)
+        owner.heartbeat().expect_acquired(token)
+        ask(managed, f"/api/lock/release?name=guarded&token={token}", method="POST")
+        owner.expect_refused(CLOSED)
+
+
+def test_of_two_releases_with_one_token_one_wins(managed):
+    for round_number in range(10):
+        name = f"raced-{round_number}"
+        owner = managed.connect()
+        token = owner.own(name)
+        heir = managed.waiter(name)
+        statuses = []
+        target = f"{path(name)}/release?token={token}"
+        racers = [
+            threading.Thread(target=lambda: statuses.append(fetch(managed.admin_address, target, "POST").status))
+            for _ in range(2)
+        ]
+        for racer in racers:
+            racer.start()
+        for racer in racers:
+            racer.join()
+        assert sorted(statuses) == [200, 409]
+        heir.expect_acquired()
+        heir.heartbeat().expect_acquired()
+        heir.close()
+        owner.close()
+
+
+def test_a_kicked_waiter_leaves_and_the_rest_keep_their_order(managed):
+    owner = managed.owner("queue")
+    waiters = [managed.waiter("queue") for _ in range(4)]
+    lock = ask(managed, "/api/locks/queue")
+    by_id = ask(managed, f"/api/locks/queue/waiters/{lock['waiters'][2]['id']}", method="DELETE")
+    assert by_id["remote_addr"] == f"127.0.0.1:{waiters[2].local_port}"
+    waiters[2].expect_refused(CLOSED)
+    address = quote(f"127.0.0.1:{waiters[0].local_port}", safe="")
+    ask(managed, f"/api/locks/queue/waiters/{address}", method="DELETE")
+    waiters[0].expect_refused(CLOSED)
+    ask(managed, f"/api/locks/queue/waiters/{lock['holder']['id']}", method="DELETE", expect=404)
+    ask(managed, f"/api/lock/waiter?name=none&id={lock['holder']['id']}", method="DELETE", expect=404)
+    owner.close()
+    waiters[1].expect_acquired()
+    waiters[3].expect_silence(0.05)
+    for waiter in waiters:
+        waiter.close()
+
+
+# --- H3: who may ask
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:9", "localhost:9", "[::1]:9", "LOCALHOST"])
+def test_hosts_that_are_ours(managed, host):
+    ask(managed, "/api/info", fields=[("Host", host)])
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", None, "localhost.evil:1"])
+def test_foreign_hosts_are_refused(managed, host):
+    ask(managed, "/api/info", fields=[("Host", host)], expect=403)
+
+
+def test_two_hosts_are_refused(managed):
+    ask(managed, "/api/info", fields=[("Host", "localhost"), ("Host", "localhost")], expect=403)
+
+
+def test_a_configured_host_is_ours(start_server):
+    server = start_server("-admin-listen", "localhost:0")
+    ask(server, "/api/info", fields=[("Host", "localhost:1")])
+
+
+FOREIGN = {
+    "origin": ("Origin", "http://evil.example"),
+    "null": ("Origin", "null"),
+    "another local port": ("Origin", "http://127.0.0.1:1"),
+    "https": ("Origin", "https://127.0.0.1:9091"),
+    "cross-site": ("Sec-Fetch-Site", "cross-site"),
+    "same-site": ("Sec-Fetch-Site", "same-site"),
+}
+
+
+@pytest.mark.parametrize("field", FOREIGN.values(), ids=FOREIGN.keys())
+@pytest.mark.parametrize("method, target", [("GET", "/api/locks"), ("POST", "/api/locks/kept/release")])
+def test_other_pages_are_refused(managed, field, method, target):
+    with managed.owner("kept") as owner:
+        ask(managed, target, method=method, fields=[("Host", "127.0.0.1:9091"), field], expect=403)
+        owner.heartbeat().expect_acquired()
+
+
+def test_our_own_page_may(managed):
+    ask(managed, "/api/info", fields=[("Host", "localhost:9"), ("Origin", "http://localhost:9"),
+                                      ("Sec-Fetch-Site", "same-origin")])
+
+
+def test_no_answer_invites_other_pages(managed):
+    for target in ["/api/info", "/api/locks", "/api/nothing"]:
+        answer = fetch(managed.admin_address, target)
+        assert not [name for name, _ in answer.fields if name.startswith("access-control-")]
+        assert "frame-ancestors 'none'" in answer.value("Content-Security-Policy")
+
+
+def test_methods_are_told(managed):
+    for method, target, allowed in [
+        ("POST", "/api/locks", "GET, HEAD"), ("GET", "/api/locks/x/release", "POST"),
+        ("POST", "/api/lock/waiter?name=x&id=1", "DELETE"), ("OPTIONS", "/api/info", "GET, HEAD"),
+    ]:
+        answer = fetch(managed.admin_address, target, method=method)
+        assert answer.status == 405 and answer.value("Allow") == allowed and json.loads(answer.text)["error"]
+
+
+def test_get_changes_nothing(managed):
+    with managed.owner("unchanged") as owner, managed.waiter("unchanged") as waiter:
+        for target in ["/api/locks/unchanged/release", "/api/lock/release?name=unchanged",
+                       "/api/locks/unchanged/waiters/2", "/api/locks", "/api/locks/unchanged"]:
+            fetch(managed.admin_address, target)
+            fetch(managed.admin_address, target, method="HEAD")
+        owner.heartbeat().expect_acquired()
+        waiter.heartbeat().expect_waiting()
+
+
+# --- what happened
+
+
+def test_history_of_a_lock(managed):
+    first = managed.connect()
+    token = first.own("past")
+    second = managed.waiter("past")
+    ask(managed, f"/api/locks/past/release?token={token}", method="POST")
+    second.expect_acquired()
+    second.close()
+    managed.owner("other").close()
+
+    def past():
+        found = ask(managed, "/api/lock/history?name=past")["history"]
+        return found if len(found) == 4 else None
+
+    history = wait_until(past, "four changes")
+    assert [change["event"] for change in history] == ["granted", "released", "granted", "released"]
+    assert [change.get("reason") for change in history] == [None, "force", None, "graceful"]
+    assert history[0]["token"] == history[1]["token"] == token < history[2]["token"]
+    assert all(RFC3339.fullmatch(change["time"]) and change["name"] == "past" for change in history)
+    assert ask(managed, "/api/lock/history?name=never")["history"] == []
+    first.close()
+
+
+def test_events(managed):
+    with HttpConnection(managed.admin_address) as stream:
+        stream.ask("GET", "/api/events")
+        head = stream.head()
+        assert head.status == 200 and head.value("Content-Type") == "text/event-stream"
+        seen = stream.chunk().decode()
+        with managed.owner("evented"):
+            deadline = time.monotonic() + 8
+            while "evented" not in seen and time.monotonic() < deadline:
+                seen += stream.chunk().decode()
+        events = [dict(line.split(": ", 1) for line in block.split("\n")) for block in seen.strip().split("\n\n")]
+    kinds = [event["event"] for event in events]
+    assert set(kinds) == {"activity", "change"}
+    change = json.loads(events[kinds.index("change")]["data"])
+    assert change["event"] == "granted" and change["name"] == "evented"
+    last = json.loads([event["data"] for event in events if event["event"] == "activity"][-1])
+    assert set(last) == {"locks", "sessions", "waiters", "grants_per_s", "releases_per_s", "heartbeats_per_s"}
+
+
+# --- H5: nobody is held up
+
+
+def test_slow_scrapers_and_listings_delay_no_heartbeat(start_server):
+    server = start_server("-threads", "1", *ADMIN)
+    owners = [server.owner(f"{'y' * 100}-{index}") for index in range(800)]
+    scrapers = []
+    for _ in range(10):
+        scraper = HttpConnection(server.admin_address, receive_buffer=4096)
+        scraper.ask("GET", "/api/locks")
+        scrapers.append(scraper)
+    stop = time.monotonic() + 2
+    worst, listings = [], 0
+
+    def list_on():
+        nonlocal listings
+        while time.monotonic() < stop:
+            listings += len(ask(server, "/api/locks")["locks"]) == 800
+
+    lister = threading.Thread(target=list_on)
+    lister.start()
+    index = 0
+    while time.monotonic() < stop:
+        owner = owners[index % 800]
+        index += 7
+        owner.heartbeat().expect_acquired()
+        worst.append(owner.received_at - owner.sent_at)
+        time.sleep(0.002)
+    lister.join()
+    assert listings >= 1
+    worst.sort()
+    print(f"{listings} listings, p50 {worst[len(worst) // 2] * 1e3:.2f} ms, p99 {worst[-len(worst) // 100] * 1e3:.2f} ms")
+    assert worst[-len(worst) // 20] < 0.02
+    for scraper in scrapers:
+        scraper.close()
+    for owner in owners:
+        owner.close()
