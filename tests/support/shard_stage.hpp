@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "posix/descriptor.hpp"
@@ -98,6 +99,10 @@ public:
                          .rest = {},
                          .access_generation = generation});
         return posix::descriptor{ends[1]};
+    }
+
+    [[nodiscard]] core::name_hash hash_of(std::string_view name) const {
+        return around_.hasher(name);
     }
 
     // A name whose home is that shard.

@@ -17,6 +17,9 @@ using http::status;
 
 constexpr std::size_t limit_max = 1'000'000;
 
+// A character of each name, and stars around them: no longer pattern says more.
+constexpr std::size_t match_bytes_max = 2 * protocol::lock_name_bytes_max + 1;
+
 enum class resource { info, locks, lock, release, waiter, history, events };
 
 // What a path leads to. The name and the waiter come from the path, or else from the query.
@@ -183,6 +186,9 @@ list_call take_list(parameters& with) {
             with.fail("limit must be from 1 to " + std::to_string(limit_max));
         }
         made.limit = static_cast<std::size_t>(*limit);
+    }
+    if (made.match && made.match->size() > match_bytes_max) {
+        with.fail("match is longer than any pattern needs to be");
     }
     if (made.match && !protocol::is_valid_utf8(*made.match)) {
         with.fail("match is not valid UTF-8");

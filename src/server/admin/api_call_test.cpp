@@ -84,6 +84,8 @@ TEST(api_call, mistakes_are_never_passed_over) {
           "/api/locks/n?name=m", "/api/info?x"}) {
         EXPECT_EQ(status_of("GET", target), 400) << target;
     }
+    EXPECT_EQ(status_of("GET", "/api/locks?match=" + std::string(511, '*')), 200);
+    EXPECT_EQ(status_of("GET", "/api/locks?match=" + std::string(512, '*')), 400);
     EXPECT_EQ(status_of("GET", "/api/lock?name=" + std::string(255, 'n')), 200);
     EXPECT_EQ(status_of("GET", "/api/lock?name=" + std::string(256, 'n')), 400);
     for (const char* const target :

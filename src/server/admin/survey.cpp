@@ -14,11 +14,19 @@ namespace {
 constexpr std::size_t claims_per_slice = 256;
 constexpr std::size_t locks_per_slice = 1024;
 
+// What it takes at the worst to match a name, in locks that are only looked at.
+std::size_t matching_cost(std::string_view pattern, std::string_view name) noexcept {
+    constexpr std::size_t steps_per_lock = 512;
+    return pattern.size() * name.size() / steps_per_lock;
+}
+
 }  // namespace
 
 void survey::begin(shard& on, std::optional<std::string> match, receiver done) {
     const auto made = std::make_shared<survey>(on, std::move(match), std::move(done));
     made->place_ = on.engine().table().lock_count();
+    // Only addresses until they are used. To grow would be to move all that was found, in one turn.
+    made->found_.reserve(made->place_);
     made->slice();
 }
 
@@ -37,8 +45,11 @@ void survey::slice() {
             return;
         }
         const core::named_lock& lock = table.at(--place_);
-        if (match_ && !config::matches_glob(*match_, lock.name)) {
-            continue;
+        if (match_) {
+            locks += matching_cost(*match_, lock.name);
+            if (!config::matches_glob(*match_, lock.name)) {
+                continue;
+            }
         }
         found_.push_back(view_of(lock, listed_waiters_max, now));
         claims += 1 + found_.back().waiters.size();
@@ -74,14 +85,26 @@ void inspection::slice() {
         begin_slice();
         return;
     }
+    finish(*lock, now);
+}
+
+// Between the slices a waiter that was seen may have become the owner, and so those before it have
+// left: ids rise along a queue, and from one owner to the next.
+void inspection::finish(const core::named_lock& lock, core::time_point now) {
     seen_->taken_at = now;
+    seen_->holder.reset();
+    if (lock.owner != nullptr) {
+        seen_->holder = view_of(*lock.owner);
+        std::erase_if(seen_->waiters, [&lock](const claim_view& who) {
+            return who.id.value <= lock.owner->id().value;
+        });
+    }
     seen_->waiters_total = seen_->waiters.size();
     last_.reset();
     done_(std::move(seen_));
 }
 
-// Behind the last one seen. If that left the queue meanwhile, behind those who came before it: ids
-// rise along a queue.
+// Behind the last one seen. If that left the queue meanwhile, behind those who came before it.
 core::named_lock::queue::const_iterator inspection::resume(const core::named_lock& lock) const {
     if (!last_) {
         return lock.waiters.begin();

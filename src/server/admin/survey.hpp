@@ -40,7 +40,8 @@ private:
     std::vector<lock_view> found_;
 };
 
-// One lock with its whole queue, again in slices.
+// One lock with its whole queue, again in slices. Waiters that leave meanwhile may be in it or not;
+// the owner is that of the last moment, and is not among the waiters.
 class inspection : public std::enable_shared_from_this<inspection> {
 public:
     // Called on the shard's thread; nothing if there is no such lock.
@@ -57,6 +58,7 @@ private:
     void slice();
     [[nodiscard]] core::named_lock::queue::const_iterator resume(
         const core::named_lock& lock) const;
+    void finish(const core::named_lock& lock, core::time_point now);
 
     shard* shard_;
     std::string name_;
