@@ -72,3 +72,27 @@ def check(records):
         elif event == "audit_gap":
             lost += record["lost"]
     return Summary(grants, ends, lost)
+
+
+def totals(records):
+    """What /metrics must say of a whole log without gaps, by the names of its samples."""
+    of = {event: [record for record in records if record["event"] == event] for event in EXTRA}
+    released = {reason: sum(record["reason"] == reason for record in of["released"]) for reason in REASONS}
+    ended = len(of["force_release"]) + len(of["kick_waiter"])
+    return {
+        ("monolock_acquires_total", ()): len(of["granted"]),
+        **{("monolock_releases_total", (("reason", reason),)): count for reason, count in released.items()},
+        ("monolock_locks_held", ()): len(of["granted"]) - len(of["released"]),
+        ("monolock_acl_denials_total", ()): len(of["denied"]),
+        ("monolock_protocol_errors_total", (("code", "0x02"),)): ended,
+        ("monolock_protocol_errors_total", (("code", "0x18"),)): len(of["denied"]),
+        ("monolock_wait_seconds_count", ()): len(of["granted"]),
+        ("monolock_hold_seconds_count", ()): len(of["released"]),
+        ("monolock_audit_lost_events_total", ()): sum(record.get("lost", 0) for record in records),
+    }
+
+
+def seconds(records, key):
+    """The least and the most that the times under this key add up to: a record has whole milliseconds."""
+    times = [record[key] for record in records if key in record]
+    return sum(times) / 1000, (sum(times) + len(times)) / 1000
