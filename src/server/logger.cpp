@@ -75,7 +75,12 @@ logger::~logger() {
         // Never joined and never destroyed, but not lost track of either.
         static const auto* const abandoned = new std::shared_ptr{std::move(writer_)};
         static_cast<void>(abandoned);
+        return;
     }
+    // Joins the thread, so that what it still held of the logger is gone before the rest: otherwise
+    // the thread may be the one to destroy it, inside the library, where ThreadSanitizer does not
+    // see the counting of references and reports a race.
+    writer_.reset();
 }
 
 void logger::write(telemetry::log_level level, std::string_view message,
