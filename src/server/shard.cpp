@@ -295,12 +295,8 @@ void shard::adopt_rules(access_policy access) {
 void shard::send_waiters_away() {
     const std::size_t sent_away =
         engine_.revoke_waiters([this](const core::connected_session& who) {
-            const bool stays = access_.permits(static_cast<const socket_session&>(who).identity(),
-                                               who.lock_name());
-            if (!stays) {
-                ++around_->acl_denials;  // before the client hears of it
-            }
-            return stays;
+            return access_.permits(static_cast<const socket_session&>(who).identity(),
+                                   who.lock_name());
         });
     if (sent_away > 0) {
         around_->log->write(telemetry::log_level::info,
@@ -501,8 +497,11 @@ void shard::log_ended(const core::ended& what) {
 void shard::on_error_due(const core::connected_session& who, protocol::error_code code,
                          std::string_view reason) {
     counters_.error_due(code);
-    if (around_->audit != nullptr && code == not_authorized) {
-        around_->audit->denied(subject_of(who));  // a waiter, by new rules
+    if (code == not_authorized) {  // a waiter, by new rules
+        ++around_->acl_denials;
+        if (around_->audit != nullptr) {
+            around_->audit->denied(subject_of(who));
+        }
     }
     if (!around_->log->writes(telemetry::log_level::debug)) {
         return;
