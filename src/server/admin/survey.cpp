@@ -16,7 +16,7 @@ constexpr std::size_t locks_per_slice = 1024;
 
 // What it takes at the worst to match a name, in locks that are only looked at.
 std::size_t matching_cost(std::string_view pattern, std::string_view name) noexcept {
-    constexpr std::size_t steps_per_lock = 512;
+    constexpr std::size_t steps_per_lock = 128;
     return pattern.size() * name.size() / steps_per_lock;
 }
 

@@ -164,7 +164,7 @@ TEST(survey, a_hundred_thousand_locks_delay_nobody) {
 TEST(survey, a_pattern_that_is_dear_to_match_delays_nobody) {
     crowded_shard crowded;
     crowded.there([&] {
-        for (std::size_t number = 0; number < 2000; ++number) {
+        for (std::size_t number = 0; number < 1000; ++number) {
             const std::string ending = std::to_string(number);
             crowded.claim(std::string(255 - ending.size(), 'a') + ending);
         }
