@@ -93,6 +93,8 @@ void add_modes(CLI::App& app, command_line& line) {
     heartbeat->add_option("--outstanding", line.heartbeat.outstanding, "in flight, closed loop")
         ->capture_default_str();
     heartbeat->add_option("--rate", line.heartbeat.rate, "a second, instead of the closed loop");
+    heartbeat->add_flag("--latency-only", line.heartbeat.latency_only,
+                        "the server does other things too: its CPU time says nothing");
 
     auto* connect = app.add_subcommand("connect", "connect, ACQUIRE, ACQUIRED, close");
     connect->add_option("--concurrent", line.connect.concurrent)->capture_default_str();

@@ -106,11 +106,14 @@ timed_result run_heartbeat(const target& to, const heartbeat_options& options) {
     beat(sessions, options, options.warm_up, result.latency);
     result.latency.clear();
 
-    const auto cpu_before = to.process.settled_cpu_time();
+    const auto cpu_time = [&] {
+        return options.latency_only ? nanoseconds{0} : to.process.settled_cpu_time();
+    };
+    const auto cpu_before = cpu_time();
     const auto started = clock::now();
     beat(sessions, options, options.duration, result.latency);
     result.elapsed = clock::now() - started;
-    result.server_cpu = to.process.settled_cpu_time() - cpu_before;
+    result.server_cpu = cpu_time() - cpu_before;
     return result;
 }
 

@@ -39,6 +39,8 @@ struct heartbeat_options {
     // If not zero: so many heartbeats a second, whatever the answers do; the latency then counts
     // from the moment at which the heartbeat was due.
     std::size_t rate = 0;
+    // The server has more to do than this and never comes to rest: its CPU time is not read.
+    bool latency_only = false;
     std::chrono::nanoseconds warm_up{std::chrono::milliseconds{300}};
     std::chrono::nanoseconds duration{std::chrono::seconds{2}};
 };
