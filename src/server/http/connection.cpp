@@ -77,10 +77,16 @@ task<void> connection::run() {
     }
     co_await linger();
     deadline_.cancel();
-    abort();
+    close();
 }
 
 void connection::abort() noexcept {
+    error_code ignored;  // closed already
+    socket_.set_option(boost::asio::socket_base::linger{true, 0}, ignored);
+    close();
+}
+
+void connection::close() noexcept {
     unlink();
     error_code ignored;  // the descriptor is gone whatever close says
     socket_.close(ignored);
@@ -136,6 +142,7 @@ task<bool> connection::serve_one(std::chrono::seconds patience) {
                      .body = parser.get().method() != beast::http::verb::head,
                      .keep_alive = parser.get().keep_alive()};
     request what = request_of(parser.release());
+    allow(service_->bounds.answer_time_max);
     response answer = co_await answer_to(std::move(what));
     co_return co_await write(std::move(answer), how);
 }

@@ -24,6 +24,7 @@ struct limits {
     std::size_t header_bytes_max = std::size_t{8} * 1024;  // request line and fields: 431
     std::size_t body_bytes_max = std::size_t{4} * 1024;    // of a request: 413
     std::chrono::seconds request_time_max{5};              // from its first byte to its last
+    std::chrono::seconds answer_time_max{30};              // of the endpoint, to find its response
     std::chrono::seconds response_time_max{10};            // to take a response, or a piece of one
     std::chrono::seconds idle_time_max{60};                // between two requests
 };
@@ -52,7 +53,9 @@ public:
     // it returns. Throws what a source of pieces throws: the connection is then to be let go.
     [[nodiscard]] task<void> run();
 
-    // Closes at once, whatever is under way; run() returns soon afterwards.
+    // Closes at once, whatever is under way; run() returns soon afterwards. What the peer has not
+    // taken is forgotten rather than kept by the kernel, or slow readers that come again and again
+    // would fill its memory.
     void abort() noexcept;
 
     // Between two requests, or before the first.
@@ -78,6 +81,7 @@ private:
 
     [[nodiscard]] task<response> answer_to(request what);
     [[nodiscard]] task<void> linger();
+    void close() noexcept;
 
     void enter(phase next) noexcept;
     void allow(std::chrono::seconds time);

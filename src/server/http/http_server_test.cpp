@@ -1,0 +1,200 @@
+#include "server/http/http_server.hpp"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <boost/asio/executor_work_guard.hpp>
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace monolock::server::http {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds patience{10};
+
+task<std::optional<std::string>> next_megabyte() {
+    co_return std::string(std::size_t{1} << 20U, 'x');
+}
+
+task<std::optional<std::string>> broken() {
+    throw std::runtime_error{"half way"};
+    co_return std::nullopt;
+}
+
+// Longer than a request may take to arrive.
+task<void> think() {
+    loop_timer timer{co_await boost::asio::this_coro::executor, 1200ms};
+    co_await timer.async_wait(as_result);
+}
+
+// "/slow" takes its time, "/endless" and "/broken" are streamed, "/throws" throws, all else is
+// "ok".
+task<response> answer(request what) {
+    response made = plain_text(status::ok, "ok");
+    if (what.target == "/throws") {
+        throw std::runtime_error{"cannot answer"};
+    }
+    if (what.target == "/slow") {
+        co_await think();
+    }
+    if (what.target == "/endless") {
+        made.more = [] { return next_megabyte(); };
+    }
+    if (what.target == "/broken") {
+        made.more = [] { return broken(); };
+    }
+    co_return made;
+}
+
+// A server on a free port of the loopback, whose limits are a second where they would be longer.
+class running_server {
+public:
+    running_server() {
+        posix::descriptor listening{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)};
+        socklen_t size = sizeof address_;
+        address_.sin_family = AF_INET;
+        address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        if (::bind(listening.get(), address(), size) != 0 || ::listen(listening.get(), 64) != 0 ||
+            ::getsockname(listening.get(), address(), &size) != 0) {
+            throw std::runtime_error{"no port to listen on"};
+        }
+        server_.listen(std::move(listening));
+        thread_ = std::thread{[this] { loop_.run(); }};
+    }
+    running_server(const running_server&) = delete;
+    running_server& operator=(const running_server&) = delete;
+    ~running_server() {
+        loop_.stop();
+        thread_.join();
+    }
+
+    // A blocking socket that takes little before its sender has to wait.
+    [[nodiscard]] posix::descriptor connect() {
+        posix::descriptor made{::socket(AF_INET, SOCK_STREAM, 0)};
+        const int room = 4096;
+        ::setsockopt(made.get(), SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+        if (::connect(made.get(), address(), sizeof address_) != 0) {
+            throw std::runtime_error{"cannot connect"};
+        }
+        return made;
+    }
+
+private:
+    [[nodiscard]] sockaddr* address() { return reinterpret_cast<sockaddr*>(&address_); }
+
+    logger log_{telemetry::log_level::error, telemetry::log_format::text};
+    loop loop_{one_thread_hint};
+    boost::asio::executor_work_guard<loop::executor_type> work_{loop_.get_executor()};
+    http_server server_{loop_,
+                        {.answer = [](request what) { return answer(std::move(what)); },
+                         .refuse = plain_text,
+                         .bounds = {.connections_max = 4,
+                                    .request_time_max = 1s,
+                                    .response_time_max = 1s,
+                                    .idle_time_max = 1s},
+                         .log = &log_}};
+    sockaddr_in address_{};
+    std::thread thread_;
+};
+
+void send(const posix::descriptor& connection, std::string_view text) {
+    EXPECT_EQ(::send(connection.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+}
+
+void get(const posix::descriptor& connection, const std::string& target) {
+    send(connection, "GET " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+}
+
+// All that comes until the end of the stream, or until it ends with `enough`.
+std::string read(const posix::descriptor& connection, std::string_view enough = {}) {
+    std::string text;
+    std::array<char, 65536> some{};
+    for (;;) {
+        pollfd entry{.fd = connection.get(), .events = POLLIN, .revents = 0};
+        if (::poll(&entry, 1, static_cast<int>(patience / 1ms)) != 1) {
+            return text + "(silence)";
+        }
+        const ssize_t count = ::recv(connection.get(), some.data(), some.size(), 0);
+        if (count <= 0) {
+            return text;
+        }
+        text.append(some.data(), static_cast<std::size_t>(count));
+        if (!enough.empty() && text.ends_with(enough)) {
+            return text;
+        }
+    }
+}
+
+void expect_end_after_a_second(const posix::descriptor& connection, clock::time_point begin) {
+    pollfd entry{.fd = connection.get(), .events = POLLRDHUP, .revents = 0};
+    EXPECT_EQ(::poll(&entry, 1, static_cast<int>(patience / 1ms)), 1);
+    EXPECT_GT(clock::now() - begin, 900ms);
+}
+
+TEST(http_server, who_takes_too_long_is_ended) {
+    running_server running;
+    const posix::descriptor silent = running.connect();
+    get(silent, "/");
+    EXPECT_TRUE(read(silent, "ok\n").ends_with("ok\n"));
+    const posix::descriptor reads_nothing = running.connect();
+    get(reads_nothing, "/endless");
+    const posix::descriptor half_a_request = running.connect();
+    send(half_a_request, "GET / HTTP/1.1\r\n");
+    const auto begin = clock::now();
+    const posix::descriptor unhurried = running.connect();
+    get(unhurried, "/slow");
+    for (const auto* const each : {&silent, &reads_nothing, &half_a_request}) {
+        expect_end_after_a_second(*each, begin);
+    }
+    EXPECT_TRUE(read(unhurried, "ok\n").ends_with("ok\n")) << "an endpoint has time of its own";
+}
+
+TEST(http_server, slow_readers_make_room_and_the_newest_is_served) {
+    running_server running;
+    std::vector<posix::descriptor> slow;
+    for (int count = 0; count < 4; ++count) {
+        slow.push_back(running.connect());
+        get(slow.back(), "/endless");
+    }
+    for (int round = 0; round < 3; ++round) {
+        const posix::descriptor next = running.connect();
+        get(next, "/");
+        EXPECT_TRUE(read(next, "ok\n").ends_with("ok\n")) << round;
+    }
+}
+
+TEST(http_server, an_endpoint_that_fails_is_a_500_and_nothing_more) {
+    running_server running;
+    const posix::descriptor connection = running.connect();
+    get(connection, "/throws");
+    EXPECT_TRUE(read(connection, "internal error\n").starts_with("HTTP/1.1 500 "));
+    get(connection, "/");
+    EXPECT_TRUE(read(connection, "ok\n").starts_with("HTTP/1.1 200 ")) << "on the same connection";
+}
+
+// A chunked body without its last chunk: the peer can tell that it is not whole.
+TEST(http_server, a_response_that_breaks_off_has_no_end) {
+    running_server running;
+    const posix::descriptor connection = running.connect();
+    get(connection, "/broken");
+    const std::string text = read(connection);
+    EXPECT_TRUE(text.starts_with("HTTP/1.1 200 ")) << text;
+    EXPECT_TRUE(text.ends_with("ok\n\r\n")) << text;
+}
+
+}  // namespace
+}  // namespace monolock::server::http
