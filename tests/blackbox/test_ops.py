@@ -5,6 +5,8 @@ import resource
 import signal
 import socket
 import stat
+import struct
+import threading
 import time
 
 import pytest
@@ -14,7 +16,7 @@ from support.http import HttpConnection, fetch, refuses
 from support.protocol import SHUTTING_DOWN
 from support.server import run_to_end
 from support.strace import injected, shard_threads
-from support.waiting import SCALE, stays_true, wait_until
+from support.waiting import SCALE, scaled, stays_true, wait_until
 
 OPS = ("-ops-listen", "127.0.0.1:0")
 REQUEST_TIME = 5  # seconds that a request may take to arrive
@@ -218,6 +220,24 @@ def test_many_scrapers_at_once_are_all_served(watched):
         scraper.close()
 
 
+@pytest.mark.parametrize("how", ["close", "reset"])
+def test_probes_leave_nothing_behind(start_server, how):
+    """Case S15, for the ports of operators."""
+    server = start_server("-admin-listen", "127.0.0.1:0", *OPS)
+    before = server.settled_descriptors()
+    for address in [server.ops_address, server.admin_address]:
+        for index in range(scaled(200)):
+            probe = HttpConnection(address)
+            if index % 2:
+                probe.send(b"GET / HT")
+            if how == "reset":
+                probe.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            probe.close()
+    server.wait_descriptors(before)
+    assert not server.loud_lines()
+    assert health(server) == 200
+
+
 # --- case S5: at the descriptor limit
 
 
@@ -296,14 +316,29 @@ def test_http_peers_do_not_hold_up_the_end(start_server):
 
 
 def test_a_shard_that_does_not_turn_is_found(start_server):
-    """Its thread is kept from its next system call for longer than the watchdog bears."""
-    server = start_server("-threads", "2", *OPS)
+    """Its thread is kept from its next system call for longer than the watchdog bears. An operator hears of
+    it, and what he ordered meanwhile does not happen later."""
+    server = start_server("-threads", "1", "-admin-listen", "127.0.0.1:0", *OPS)
+    admin = server.admin_address
+    owner = server.owner("stalled")
+    answers = []
+    orders = [
+        threading.Thread(target=lambda order=order: answers.append(fetch(admin, *order)))
+        for order in [("/api/locks",), ("/api/locks/stalled/release", "POST"), ("/api/info",)]
+    ]
     with injected(shard_threads(server.pid)[0], "epoll_wait", "delay_enter=8s:when=1"):
         stopped_at = time.monotonic()
+        for order in orders:
+            order.start()
         wait_until(lambda: health(server) == 503, "unhealthy", within=7, interval=0.05)
         assert time.monotonic() - stopped_at >= 4.5
         answer = fetch(server.ops_address, "/readyz")
         assert answer.status == 503 and "shard" in answer.text
         assert server.metrics()["monolock_build_info"].type == "gauge", "metrics need no shard"
+        for order in orders:
+            order.join()
+        assert sorted(answer.status for answer in answers) == [200, 503, 503]
         wait_until(lambda: health(server) == 200, "well again", within=5, interval=0.05)
+    owner.heartbeat().expect_acquired()
+    owner.close()
     assert [record["level"] for record in server.records() if "stalled" in record["msg"]] == ["error", "warn"]
