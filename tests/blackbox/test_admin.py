@@ -412,6 +412,28 @@ def test_events(managed):
     assert set(last) == {"locks", "sessions", "waiters", "grants_per_s", "releases_per_s", "heartbeats_per_s"}
 
 
+def test_a_flood_of_events_shows_the_latest(start_server):
+    """Of more changes than anybody reads the newest are shown at once, and the rest are counted."""
+    server = start_server("-threads", "1", *ADMIN)
+    rounds, shown, lost, largest = 600, [], 0, 0
+    with HttpConnection(server.admin_address) as stream:
+        stream.ask("GET", "/api/events").head()
+        stream.chunk()
+        for _ in range(rounds):
+            with server.connect() as client:
+                token = client.own("flood")
+        while len(shown) + lost < 2 * rounds:
+            blocks = [block.split("\n") for block in stream.chunk().decode().strip().split("\n\n")]
+            found = [(kind.partition(": ")[2], json.loads(data.partition(": ")[2])) for kind, data in blocks]
+            changes = [data for kind, data in found if kind == "change"]
+            lost += sum(data["changes"] for kind, data in found if kind == "lost")
+            largest = max(largest, len(changes))
+            shown += changes
+    assert largest <= 256
+    assert (shown[-1]["event"], shown[-1]["token"]) == ("released", token)
+    assert [change["token"] for change in shown] == sorted(change["token"] for change in shown)
+
+
 # --- at the edges of the server's life
 
 

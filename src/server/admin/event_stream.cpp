@@ -64,11 +64,10 @@ shard_question<event_stream::news> event_stream::ask_for_news(
     shard& of, std::optional<std::uint64_t> from) const {
     return ask<news>(*loop_, of, [&of, from] {
         const ownership_history& past = *of.history();
-        news found;
+        news found{.changes = {}, .next = past.next()};
         if (from) {
             found.changes = past.since(*from, changes_max);
         }
-        found.next = found.changes.empty() ? past.next() : found.changes.back().number + 1;
         return found;
     });
 }

@@ -13,11 +13,12 @@ namespace monolock::server::admin {
 
 // Server-sent events for one listener: once a second what went on, and in between the ownership
 // changes since the second before, by their time. On the control loop. A shard that stalls is left
-// out; what its ring could not keep until it was asked is told as lost.
+// out; changes that are not shown are counted.
 class event_stream {
 public:
     static constexpr std::chrono::seconds interval{1};
-    // Of each shard and each second. With more than this there is nothing to read for people.
+    // Of each shard and each second, the latest. More than this people do not read, and to catch up
+    // with them later would be to show the past.
     static constexpr std::size_t changes_max = 256;
 
     // `slot` is held as long as the stream lives. The surroundings must outlive it.

@@ -55,7 +55,8 @@ std::vector<ownership_change> ownership_history::of(std::string_view lock,
 std::vector<ownership_change> ownership_history::since(std::uint64_t number,
                                                        std::size_t count) const {
     std::vector<ownership_change> found;
-    for (number = std::max(number, first()); number < next_ && found.size() < count; ++number) {
+    number = std::max({number, first(), next_ - std::min<std::uint64_t>(next_, count)});
+    for (; number < next_; ++number) {
         found.push_back(at(number));
     }
     return found;

@@ -42,7 +42,8 @@ public:
     // The last `count` of that lock that are still there, oldest first.
     [[nodiscard]] std::vector<ownership_change> of(std::string_view lock, std::size_t count) const;
 
-    // From that number on, oldest first, `count` at the most; those that are gone are left out.
+    // Those from that number on, oldest first; of more than `count` the last, and those that are
+    // gone are left out.
     [[nodiscard]] std::vector<ownership_change> since(std::uint64_t number,
                                                       std::size_t count) const;
 
