@@ -89,10 +89,11 @@ http::task<event_stream::batch> event_stream::learn() {
         next_[number] = found->next;
         std::move(found->changes.begin(), found->changes.end(), std::back_inserter(all.changes));
     }
-    std::sort(all.changes.begin(), all.changes.end(),
-              [](const ownership_change& left, const ownership_change& right) {
-                  return left.at < right.at;
-              });
+    // A promotion happens at the very moment of the end before it: stable, so that it stays behind.
+    std::stable_sort(all.changes.begin(), all.changes.end(),
+                     [](const ownership_change& left, const ownership_change& right) {
+                         return left.at < right.at;
+                     });
     co_return all;
 }
 
