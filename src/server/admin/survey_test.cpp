@@ -72,7 +72,7 @@ public:
     [[nodiscard]] std::optional<lock_view> inspect(
         const std::string& name, const std::function<void()>& meanwhile = [] {}) {
         std::promise<std::optional<lock_view>> found;
-        get().ask([&] {
+        there([&] {
             inspection::begin(
                 get(), name, stage_.hash_of(name),
                 [&](std::optional<lock_view> seen) { found.set_value(std::move(seen)); });
