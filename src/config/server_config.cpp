@@ -87,7 +87,7 @@ constexpr std::array rows{
          .default_text = "0.0.0.0:7070",
          .help = "where clients connect: host:port, :port, [::1]:port or unix:/path"},
         [](server_config& config, std::string_view text) {
-            return assign(config.listen, parse_address(text));
+            return assign(config.listen.emplace(), parse_address(text));
         }},
     row{{.name = "ops-listen",
          .variable = "MONOLOCK_OPS_LISTEN_ADDRESS",

@@ -18,9 +18,14 @@ inline constexpr unsigned threads_max = 1024;
 // from overflow.
 inline constexpr std::chrono::hours time_limit_max{8760};
 
+// Where the server listens if nobody says so.
+[[nodiscard]] inline address listen_default() {
+    return tcp_address{.host = "0.0.0.0", .port = 7070};
+}
+
 // What the server was told. Every value is one the server can work with; nothing is checked later.
 struct server_config {
-    address listen = tcp_address{.host = "0.0.0.0", .port = 7070};
+    std::optional<address> listen;        // absent: the service manager's socket, else the default
     std::optional<address> ops_listen;    // absent: no metrics and no health over HTTP
     std::optional<address> admin_listen;  // absent: no administration over HTTP
     std::chrono::nanoseconds io_timeout = std::chrono::seconds{5};  // above zero

@@ -38,7 +38,8 @@ std::string why_not(const std::vector<const char*>& words, const variables& set 
 
 TEST(server_config, defaults) {
     const server_config config = config_of({});
-    EXPECT_EQ(to_string(config.listen), "0.0.0.0:7070");
+    EXPECT_EQ(config.listen, std::nullopt);
+    EXPECT_EQ(to_string(listen_default()), "0.0.0.0:7070");
     EXPECT_EQ(config.ops_listen, std::nullopt);
     EXPECT_EQ(config.admin_listen, std::nullopt);
     EXPECT_EQ(config.io_timeout, 5s);
@@ -83,7 +84,7 @@ TEST(server_config, a_file_without_its_partner) {
 
 TEST(server_config, every_flag_and_every_variable) {
     const auto check = [](const server_config& config) {
-        EXPECT_EQ(to_string(config.listen), "unix:/tmp/x");
+        EXPECT_EQ(to_string(config.listen.value()), "unix:/tmp/x");
         EXPECT_EQ(to_string(config.ops_listen.value()), "[::1]:9090");
         EXPECT_EQ(to_string(config.admin_listen.value()), "unix:/tmp/a");
         EXPECT_EQ(config.io_timeout, 250ms);

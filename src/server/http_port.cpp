@@ -5,20 +5,11 @@
 
 namespace monolock::server {
 
-http_port::http_port(loop& on, const config::address& where, http::service what,
-                     std::optional<mode_t> unix_mode)
-    : listener_{where, unix_mode}, serving_{on, std::move(what)} {
+http_port::http_port(loop& on, listener where, http::service what)
+    : listener_{std::move(where)}, serving_{on, std::move(what)} {
     for (const listening_socket& socket : listener_.sockets()) {
         serving_.listen(duplicate(socket));
     }
-}
-
-std::string http_port::addresses() const {
-    std::string all;
-    for (const listening_socket& socket : listener_.sockets()) {
-        all += (all.empty() ? "" : ",") + socket.address;
-    }
-    return all;
 }
 
 bool http_port::is_local() const {

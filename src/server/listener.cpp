@@ -11,11 +11,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 #include <variant>
 
 namespace monolock::server {
@@ -162,6 +164,25 @@ sockaddr_un unix_sockaddr(const std::string& path) noexcept {
     return address;
 }
 
+// As people write it, whatever kind of socket it is. An abstract Unix address begins with an @, as
+// everywhere else.
+std::string inherited_address(const posix::descriptor& socket) {
+    sockaddr_un local{};
+    socklen_t size = sizeof local;
+    ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&local), &size);
+    if (local.sun_family != AF_UNIX) {
+        return config::to_string(bound_address(socket));
+    }
+    std::string path{local.sun_path,
+                     std::min<std::size_t>(size, sizeof local) - offsetof(sockaddr_un, sun_path)};
+    if (path.starts_with('\0')) {
+        path.front() = '@';
+    } else {
+        path.resize(std::min(path.find('\0'), path.size()));
+    }
+    return config::to_string(config::address{config::unix_address{.path = std::move(path)}});
+}
+
 // Whoever holds the lock file may replace the socket's file: of two servers that start at once,
 // one.
 posix::descriptor lock_beside(const config::unix_address& where) {
@@ -218,6 +239,21 @@ listener::listener(const config::address& where, std::optional<mode_t> unix_mode
     }
 }
 
+listener::listener(std::vector<posix::descriptor> inherited) {
+    for (posix::descriptor& each : inherited) {
+        std::string address = inherited_address(each);
+        set_option(each, IPPROTO_TCP, TCP_NODELAY, 1);  // on a Unix socket it changes nothing
+        sockets_.push_back({.descriptor = std::move(each), .address = std::move(address)});
+    }
+}
+
+listener::listener(listener&& other) noexcept
+    : sockets_{std::move(other.sockets_)},
+      unix_path_{std::exchange(other.unix_path_, {})},
+      unix_device_{other.unix_device_},
+      unix_inode_{other.unix_inode_},
+      unix_lock_{std::move(other.unix_lock_)} {}
+
 void listener::listen_tcp(const config::tcp_address& where) {
     const std::vector<tcp_target> targets = targets_of(where);
     for (int attempts = 1;; ++attempts) {
@@ -261,6 +297,14 @@ void listener::listen_unix(const config::unix_address& where, std::optional<mode
     }
     sockets_.push_back(
         {.descriptor = std::move(socket), .address = config::to_string(config::address{where})});
+}
+
+std::string listener::addresses() const {
+    std::string all;
+    for (const listening_socket& socket : sockets_) {
+        all += (all.empty() ? "" : ",") + socket.address;
+    }
+    return all;
 }
 
 void listener::close() noexcept {

@@ -31,11 +31,18 @@ public:
     // machine without IPv6). A Unix socket's file that no server listens on is replaced.
     // With a mode, that socket's file gets it before anybody can connect.
     explicit listener(const config::address& where, std::optional<mode_t> unix_mode = {});
+    // Takes over sockets that listen already, which somebody else opened. Their files, if they are
+    // Unix sockets, are that one's to remove.
+    explicit listener(std::vector<posix::descriptor> inherited);
+    listener(listener&& other) noexcept;
+    listener& operator=(listener&&) = delete;
     listener(const listener&) = delete;
     listener& operator=(const listener&) = delete;
     ~listener() { close(); }
 
     [[nodiscard]] const std::vector<listening_socket>& sockets() const noexcept { return sockets_; }
+    // Of all of them, separated by commas.
+    [[nodiscard]] std::string addresses() const;
 
     // What the destructor does, earlier. Duplicates of the descriptors are others' to close.
     void close() noexcept;

@@ -1,16 +1,22 @@
 #include "server/listener.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "support/scratch_folder.hpp"
 
@@ -88,6 +94,65 @@ TEST(listener, leaves_alone_what_is_not_a_stale_socket) {
     EXPECT_EQ(refusal(config::unix_address{.path = folder.path("none/sock")}),
               "cannot listen on unix:" + folder.path("none/sock") + ": lock file " +
                   folder.path("none/sock") + ".lock: No such file or directory");
+}
+
+std::vector<posix::descriptor> handed_over(std::initializer_list<const listener*> from) {
+    std::vector<posix::descriptor> made;
+    for (const listener* each : from) {
+        made.push_back(duplicate(each->sockets().front()));
+    }
+    return made;
+}
+
+int no_delay(const listening_socket& socket) {
+    int value = 0;
+    socklen_t size = sizeof value;
+    ::getsockopt(socket.descriptor.get(), IPPROTO_TCP, TCP_NODELAY, &value, &size);
+    return value;
+}
+
+TEST(listener, takes_over_sockets_that_listen_already) {
+    const scratch_folder folder;
+    const std::string path = folder.path("socket");
+    const listener file{config::unix_address{.path = path}};
+    const listener port{config::tcp_address{.host = "127.0.0.1", .port = 0}};
+    {
+        const listener made{handed_over({&file, &port})};
+        ASSERT_EQ(made.sockets().size(), 2U);
+        EXPECT_EQ(made.sockets()[0].address, "unix:" + path);
+        EXPECT_EQ(made.sockets()[1].address, port.sockets().front().address);
+        EXPECT_EQ(no_delay(made.sockets()[1]), 1);
+    }
+    EXPECT_TRUE(std::filesystem::exists(path)) << "it is not ours to remove";
+}
+
+TEST(listener, an_inherited_socket_in_the_abstract_namespace_has_a_name) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string name = std::string{'\0'} + "monolock-" + std::to_string(::getpid());
+    name.copy(address.sun_path, name.size());
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+    std::vector<posix::descriptor> inherited;
+    const int socket = inherited.emplace_back(::socket(AF_UNIX, SOCK_STREAM, 0)).get();
+    ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), size), 0);
+    ASSERT_EQ(::listen(socket, 1), 0);
+    const listener made{std::move(inherited)};
+    EXPECT_EQ(made.sockets().front().address, "unix:@" + name.substr(1));
+}
+
+TEST(listener, can_be_handed_on_and_its_file_lives_as_long_as_the_last) {
+    const scratch_folder folder;
+    const std::string path = folder.path("socket");
+    {
+        std::optional<listener> first{std::in_place, config::unix_address{.path = path}};
+        const listener second{std::move(*first)};
+        first.reset();
+        EXPECT_TRUE(std::filesystem::exists(path));
+        EXPECT_EQ(second.sockets().size(), 1U);
+        EXPECT_EQ(refusal(config::unix_address{.path = path}),
+                  "cannot listen on unix:" + path + ": another server is using it");
+    }
+    EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 }  // namespace

@@ -20,10 +20,6 @@ void reload::request() {
             log_->write(log_level::info, "reload ignored: the server is shutting down");
             return;
     }
-    if (parts_.empty()) {
-        log_->write(log_level::info, "reload: nothing is configured that could be read again");
-        return;
-    }
     if (std::chrono::steady_clock::now() >= next_) {
         load_all();
         return;
@@ -53,18 +49,26 @@ std::uint64_t reload::failures(std::string_view name) const noexcept {
 }
 
 void reload::load_all() {
-    for (part& each : parts_) {
-        load(each);
+    observer_.begins();
+    if (parts_.empty()) {
+        log_->write(log_level::info, "reload: nothing is configured that could be read again");
     }
+    std::vector<std::string_view> failed;
+    for (part& each : parts_) {
+        if (!load(each)) {
+            failed.push_back(each.name);
+        }
+    }
+    observer_.ended(failed);
     next_ = std::chrono::steady_clock::now() + pause;
 }
 
-void reload::load(part& which) {
+bool reload::load(part& which) {
     const config::checked<std::string> outcome = which.load();
     if (outcome) {
         log_->write(log_level::info, "reloaded",
                     {{.key = "part", .value = which.name}, {.key = "now", .value = *outcome}});
-        return;
+        return true;
     }
     ++which.failures;
     const std::string why = config::joined(outcome.error());
@@ -72,6 +76,7 @@ void reload::load(part& which) {
                 {{.key = "part", .value = which.name},
                  {.key = "reason", .value = why},
                  {.key = "reload_failures", .value = which.failures}});
+    return false;
 }
 
 }  // namespace monolock::server

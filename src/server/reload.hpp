@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/parsed.hpp"
@@ -29,6 +30,14 @@ public:
     // `name` is a literal, the part's name in the log and in metrics.
     void add(std::string_view name, loader load);
 
+    // Hears of every load: just before it, and after it, with the names of the parts that failed.
+    struct observer {
+        std::function<void()> begins;
+        std::function<void(const std::vector<std::string_view>& failed)> ended;
+    };
+    // At most once, before the first request.
+    void observe(observer who) { observer_ = std::move(who); }
+
     // Every part is loaded once more, by a load that begins after this call: at once, or when the
     // last one is `pause` ago. Each part writes one line to the log.
     void request();
@@ -49,11 +58,12 @@ private:
     };
 
     void load_all();
-    void load(part& which);
+    [[nodiscard]] bool load(part& which);
 
     logger* log_;
     loop_timer timer_;
     std::vector<part> parts_;
+    observer observer_{.begins = [] {}, .ended = [](const auto&) {}};
     std::chrono::steady_clock::time_point next_{};  // no load before
     stage stage_ = stage::idle;
 };

@@ -80,6 +80,33 @@ TEST(reload, a_part_that_fails_is_told_in_one_line_and_counted_and_stops_no_othe
                            HasSubstr("now=\"state 2\"\n")));
 }
 
+TEST(reload, tells_its_observer_of_each_load_and_what_failed) {
+    stage on;
+    std::string story;
+    on.subject().observe({.begins = [&] { story += "begins;"; },
+                          .ended =
+                              [&](const std::vector<std::string_view>& failed) {
+                                  story += "ended";
+                                  for (const std::string_view name : failed) {
+                                      story += " without " + std::string{name};
+                                  }
+                                  story += ";";
+                              }});
+    on.subject().request();
+    EXPECT_EQ(story, "begins;ended;") << "also when there is nothing to load";
+    story.clear();
+    on.subject().add("good", [&]() -> config::checked<std::string> {
+        story += "loads;";
+        return std::string{};
+    });
+    on.subject().add("bad",
+                     [] { return config::checked<std::string>{config::diagnostics{{"a: x"}}}; });
+    on.subject().request();
+    on.subject().request();
+    on.turn_for(2 * reload::pause);
+    EXPECT_EQ(story, "begins;loads;ended without bad;") << "requests answered together, one load";
+}
+
 TEST(reload, a_storm_of_requests_costs_few_loads_and_the_last_state_wins) {
     stage on;
     int state = 0;

@@ -10,21 +10,28 @@
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "config/duration.hpp"
 #include "server/access_file.hpp"
 #include "server/admin/admin_api.hpp"
 #include "server/audit_log.hpp"
 #include "server/health.hpp"
 #include "server/http_port.hpp"
+#include "server/inherited_sockets.hpp"
 #include "server/listener.hpp"
 #include "server/metrics.hpp"
 #include "server/ops_endpoints.hpp"
 #include "server/reload.hpp"
+#include "server/service_manager.hpp"
 #include "server/shard.hpp"
 #include "server/tls_files.hpp"
 #include "server/watchdog.hpp"
+#include "telemetry/escape.hpp"
 
 namespace monolock::server {
 
@@ -63,6 +70,12 @@ unsigned shard_count(const config::server_config& configuration) {
     return configuration.threads.value_or(std::max(1U, std::thread::hardware_concurrency()));
 }
 
+// What the shutdown may take: the delay, then what close_sessions() and the audit log's end bear,
+// and some time for a busy machine.
+core::nanoseconds shutdown_time_max(const config::server_config& configuration) {
+    return configuration.shutdown_delay + 2 * configuration.io_timeout + std::chrono::seconds{10};
+}
+
 // Whoever may administer is in the socket's group.
 constexpr mode_t admin_socket_mode = 0660;
 
@@ -72,11 +85,31 @@ std::size_t http_connections_max(const descriptor_budget& budget) {
     return std::max<std::size_t>(2, budget.reserve() / 4);
 }
 
+listener open_lock_port(const config::server_config& configuration,
+                        std::vector<posix::descriptor> inherited) {
+    return inherited.empty() ? listener{configuration.listen.value_or(config::listen_default())}
+                             : listener{std::move(inherited)};
+}
+
+// The host that an administrator's requests may name besides addresses and localhost. Nothing: all
+// of it is Unix sockets, which no browser reaches.
+std::optional<std::string> host_to_check(const listener& inherited) {
+    const auto& sockets = inherited.sockets();
+    const bool none_is_tcp = std::all_of(
+        sockets.begin(), sockets.end(),
+        [](const listening_socket& socket) { return socket.address.starts_with("unix:"); });
+    return none_is_tcp ? std::nullopt : std::optional{std::string{}};
+}
+std::optional<std::string> host_to_check(const config::address& configured) {
+    const auto* const tcp = std::get_if<config::tcp_address>(&configured);
+    return tcp ? std::optional{tcp->host} : std::nullopt;
+}
+
 // The control loop's side of the server: it starts the shards, hears the signals, and walks the
 // shutdown through its steps. Runs on the thread that called run().
 class server {
 public:
-    explicit server(const config::server_config& configuration);
+    server(const config::server_config& configuration, inherited_sockets inherited);
     server(const server&) = delete;
     server& operator=(const server&) = delete;
     ~server();
@@ -89,8 +122,11 @@ private:
     void open_shards();
     void add_reloads();
     [[nodiscard]] outside_counts count_outside() const;
-    void open_http();
+    void open_http(inherited_sockets inherited);
     void describe_http();
+    void log_addresses();
+    void tell_service_manager();
+    [[nodiscard]] std::string status_after(const std::vector<std::string_view>& failed) const;
     void await_signal();
     void on_signal(int number);
     void begin_shutdown();
@@ -108,6 +144,7 @@ private:
     loop loop_{one_thread_hint};
     boost::asio::signal_set signals_{loop_, SIGTERM, SIGINT, SIGHUP};
     loop_timer timer_{loop_};
+    service_manager manager_{loop_};
     reload reload_{loop_, log_};
     std::optional<tls_files> tls_;
     std::optional<access_file> access_;
@@ -123,25 +160,26 @@ private:
     stage stage_ = stage::serving;
 };
 
-server::server(const config::server_config& configuration)
+server::server(const config::server_config& configuration, inherited_sockets inherited)
     : configuration_{configuration},
       log_{configuration.log_level, configuration.log_format},
       tls_{open_tls_files(configuration)},
       access_{open_access_file(configuration)},
-      listener_{configuration.listen},
-      around_{.tokens = {},
-              .accepting = {},
-              .hints = {},
-              .tls_handshake_errors = 0,
-              .access_at_start = access_ ? access_->policy() : access_policy{},
-              .acl_denials = 0,
-              .last_session_id = 0,
-              .hasher = make_hasher(),
-              .io_timeout = configuration.io_timeout,
-              .tls_at_start = tls_ ? tls_->setting() : tls_setting{},
-              .log = &log_,
-              .remembers_ownership = configuration.admin_listen.has_value(),
-              .shards = {}},
+      listener_{open_lock_port(configuration, std::move(inherited.listen))},
+      around_{
+          .tokens = {},
+          .accepting = {},
+          .hints = {},
+          .tls_handshake_errors = 0,
+          .access_at_start = access_ ? access_->policy() : access_policy{},
+          .acl_denials = 0,
+          .last_session_id = 0,
+          .hasher = make_hasher(),
+          .io_timeout = configuration.io_timeout,
+          .tls_at_start = tls_ ? tls_->setting() : tls_setting{},
+          .log = &log_,
+          .remembers_ownership = configuration.admin_listen.has_value() || !inherited.admin.empty(),
+          .shards = {}},
       watchdog_{loop_, shard_count(configuration),
                 [this](std::size_t number, shard::callback answer) {
                     around_.shards[number]->ask(std::move(answer));
@@ -154,7 +192,7 @@ server::server(const config::server_config& configuration)
     const std::uint64_t descriptors = raise_descriptor_limit();
     open_shards();
     add_reloads();
-    open_http();
+    open_http(std::move(inherited));
     around_.accepting.budget.open(descriptors);
     describe_http();
     if (around_.accepting.budget.connections_max() < 1) {
@@ -216,14 +254,25 @@ outside_counts server::count_outside() const {
             .reload_failures_audit = reload_.failures("audit")};
 }
 
-void server::open_http() {
-    if (const auto& where = configuration_.ops_listen) {
-        ops_.emplace(loop_, *where, ops_service(health_, metrics_, log_));
+void server::open_http(inherited_sockets inherited) {
+    const auto serve_ops = [this](listener where) {
+        ops_.emplace(loop_, std::move(where), ops_service(health_, metrics_, log_));
+    };
+    const auto serve_admin = [this](listener where, std::optional<std::string> host) {
+        admin_api_.emplace(loop_, around_, std::move(host));
+        admin_.emplace(loop_, std::move(where), admin_api_->service(log_));
+    };
+    if (!inherited.ops.empty()) {
+        serve_ops(listener{std::move(inherited.ops)});
+    } else if (const auto& where = configuration_.ops_listen) {
+        serve_ops(listener{*where});
     }
-    if (const auto& where = configuration_.admin_listen) {
-        const auto* const tcp = std::get_if<config::tcp_address>(&*where);
-        admin_api_.emplace(loop_, around_, tcp ? std::optional{tcp->host} : std::nullopt);
-        admin_.emplace(loop_, *where, admin_api_->service(log_), admin_socket_mode);
+    if (!inherited.admin.empty()) {
+        listener where{std::move(inherited.admin)};
+        const std::optional<std::string> host = host_to_check(where);
+        serve_admin(std::move(where), host);
+    } else if (const auto& where = configuration_.admin_listen) {
+        serve_admin(listener{*where, admin_socket_mode}, host_to_check(*where));
     }
 }
 
@@ -237,11 +286,7 @@ void server::describe_http() {
         return;
     }
     admin_->connections_max(connections_max);
-    std::string listens;
-    for (const listening_socket& socket : listener_.sockets()) {
-        listens += (listens.empty() ? "" : ",") + socket.address;
-    }
-    admin_api_->describe({.listen = listens,
+    admin_api_->describe({.listen = listener_.addresses(),
                           .ops_listen = ops_ ? ops_->addresses() : "",
                           .admin_listen = admin_->addresses(),
                           .tls = configuration_.tls(),
@@ -259,9 +304,22 @@ void server::run() {
     for (const auto& each : around_.shards) {
         each->start();
     }
-    health_.begin_serving();
-    if (ops_) {
+    if (ops_ || manager_.watches()) {
         watchdog_.start();
+    }
+    health_.begin_serving();
+    log_addresses();
+    tell_service_manager();
+    loop_.run();
+    end_shards();
+    if (audit_) {
+        audit_->finish(configuration_.io_timeout);
+    }
+    log_.write(log_level::info, "stopped");
+}
+
+void server::log_addresses() {
+    if (ops_) {
         const std::string addresses = ops_->addresses();
         log_.write(log_level::info, "ops listening", {{.key = "address", .value = addresses}});
     }
@@ -282,12 +340,26 @@ void server::run() {
              {.key = "threads", .value = std::uint64_t{around_.shards.size()}},
              {.key = "connections_max", .value = around_.accepting.budget.connections_max()}});
     }
-    loop_.run();
-    end_shards();
-    if (audit_) {
-        audit_->finish(configuration_.io_timeout);
+}
+
+void server::tell_service_manager() {
+    reload_.observe(
+        {.begins = [this] { manager_.reloading(); },
+         .ended = [this](const auto& failed) { manager_.ready(status_after(failed)); }});
+    manager_.keep_alive_while([this] { return watchdog_.all_turn(); });
+    manager_.ready(status_after({}));
+}
+
+// What a reload that failed for some parts leaves behind, for people.
+std::string server::status_after(const std::vector<std::string_view>& failed) const {
+    std::string text = "serving on ";
+    telemetry::append_logfmt_value(text, listener_.addresses());
+    const char* before = "; the last reload failed, and the log says why: ";
+    for (const std::string_view name : failed) {
+        text.append(before).append(name);
+        before = ", ";
     }
-    log_.write(log_level::info, "stopped");
+    return text;
 }
 
 void server::await_signal() {
@@ -325,6 +397,9 @@ void server::on_signal(int number) {
 void server::begin_shutdown() {
     stage_ = stage::shutting_down;
     health_.begin_shutdown();
+    manager_.stopping(shutdown_time_max(configuration_),
+                      "shutting down: serving for another " +
+                          config::format_duration(configuration_.shutdown_delay));
     log_.write(log_level::info, "shutting down");
     if (configuration_.shutdown_delay <= core::nanoseconds{0}) {
         drain();
@@ -343,6 +418,7 @@ void server::begin_shutdown() {
 // that is going away.
 void server::drain() {
     reload_.close();
+    manager_.status("shutting down: all clients are told to go");
     listener_.close();
     on_all_shards(&shard::begin_drain, [this] { close_sessions(); });
 }
@@ -380,7 +456,7 @@ void server::on_all_shards(void (shard::*step)(shard::callback), std::function<v
 
 exit_status run(const config::server_config& configuration) {
     std::signal(SIGPIPE, SIG_IGN);
-    server serving{configuration};
+    server serving{configuration, take_inherited_sockets(configuration)};
     serving.run();
     return exit_status::ok;
 }

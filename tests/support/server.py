@@ -22,8 +22,10 @@ def binary():
 
 
 def clean_environment(extra=None):
-    """This process's environment without the server's variables, and with those given."""
-    env = {key: value for key, value in os.environ.items() if not key.startswith("MONOLOCK_")}
+    """This process's environment without the server's variables and those of a service manager, and with
+    those given."""
+    not_ours = ("MONOLOCK_", "NOTIFY_", "WATCHDOG_", "LISTEN_")
+    env = {key: value for key, value in os.environ.items() if not key.startswith(not_ours)}
     return env | (extra or {})
 
 
@@ -33,7 +35,7 @@ def frees_at_once():
     return {"ASAN_OPTIONS": ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), keep_nothing]))}
 
 
-def run_to_end(*arguments, env=None, within=STOP_WITHIN, prefix=()):
+def run_to_end(*arguments, env=None, within=STOP_WITHIN, prefix=(), pass_fds=()):
     """Runs the server where it should end by itself: CompletedProcess with text output."""
     return subprocess.run(
         [*prefix, binary(), *arguments],
@@ -42,6 +44,7 @@ def run_to_end(*arguments, env=None, within=STOP_WITHIN, prefix=()):
         capture_output=True,
         text=True,
         timeout=within,
+        pass_fds=pass_fds,
     )
 
 
@@ -61,7 +64,9 @@ class Server:
     tls, a TlsFiles, makes it a server over TLS and all its connections those of the files' client.
     """
 
-    def __init__(self, *flags, listen="127.0.0.1:0", tls=None, env=None, prefix=(), before_exec=None, wait=True):
+    def __init__(
+        self, *flags, listen="127.0.0.1:0", tls=None, env=None, prefix=(), before_exec=None, pass_fds=(), wait=True
+    ):
         self._stderr = tempfile.TemporaryFile()
         self._stdout = tempfile.TemporaryFile()
         listen_flags = () if listen is None else ("-listen", listen)
@@ -72,6 +77,7 @@ class Server:
             stdout=self._stdout,
             stderr=self._stderr,
             preexec_fn=before_exec,
+            pass_fds=pass_fds,
         )
         self.pid = self.process.pid
         self.tls = tls

@@ -1,0 +1,118 @@
+#include "server/service_manager.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+namespace monolock::server {
+
+namespace {
+
+using std::chrono::microseconds;
+
+std::string_view variable(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? std::string_view{} : value;
+}
+
+// WATCHDOG_PID names the process that is watched, where that may not be ours.
+std::optional<microseconds> patience_of_the_manager() {
+    const std::string_view text = variable("WATCHDOG_USEC");
+    const std::string_view watched = variable("WATCHDOG_PID");
+    std::int64_t patience = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), patience);
+    if (failure != std::errc{} || end != text.data() + text.size() || patience <= 0 ||
+        (!watched.empty() && watched != std::to_string(::getpid()))) {
+        return std::nullopt;
+    }
+    return microseconds{patience};
+}
+
+std::string with_status(std::string assignments, std::string_view status) {
+    return std::move(assignments) + "\nSTATUS=" + std::string{status};
+}
+
+// steady_clock is CLOCK_MONOTONIC here, by which the service manager tells this reload from an
+// earlier one.
+std::string monotonic_now() {
+    const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
+    return std::to_string(std::chrono::duration_cast<microseconds>(since_boot).count());
+}
+
+}  // namespace
+
+service_manager::service_manager(loop& on) : timer_{on}, patience_{patience_of_the_manager()} {
+    const std::string_view where = variable("NOTIFY_SOCKET");
+    if ((!where.starts_with('/') && !where.starts_with('@')) ||
+        where.size() >= sizeof address_.sun_path) {
+        return;
+    }
+    socket_ = posix::descriptor{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    address_.sun_family = AF_UNIX;
+    std::copy(where.begin(), where.end(), address_.sun_path);
+    address_size_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + where.size());
+    if (where.starts_with('@')) {
+        address_.sun_path[0] = '\0';  // the abstract namespace
+    }
+}
+
+void service_manager::ready(std::string_view status) {
+    if (!stopping_) {
+        send(with_status("READY=1", status));
+    }
+}
+
+void service_manager::reloading() {
+    if (!stopping_) {
+        send(with_status("RELOADING=1\nMONOTONIC_USEC=" + monotonic_now(),
+                         "reading the configured files again"));
+    }
+}
+
+void service_manager::stopping(std::chrono::nanoseconds time_max, std::string_view status) {
+    stopping_ = true;
+    const auto extension = std::chrono::ceil<microseconds>(time_max).count();
+    send(with_status("STOPPING=1\nEXTEND_TIMEOUT_USEC=" + std::to_string(extension), status));
+}
+
+void service_manager::status(std::string_view text) {
+    send("STATUS=" + std::string{text});
+}
+
+void service_manager::keep_alive_while(std::function<bool()> is_well) {
+    is_well_ = std::move(is_well);
+    if (patience_) {
+        await_turn();
+    }
+}
+
+// sd_notify would wait for a service manager that is stuck, and this thread has signals and
+// administrators to serve (docs/decisions/0016).
+void service_manager::send(const std::string& message) noexcept {
+    if (socket_) {
+        static_cast<void>(::sendto(socket_.get(), message.data(), message.size(),
+                                   MSG_DONTWAIT | MSG_NOSIGNAL,
+                                   reinterpret_cast<const sockaddr*>(&address_), address_size_));
+    }
+}
+
+void service_manager::await_turn() {
+    timer_.expires_after(*patience_ / 2);
+    timer_.async_wait([this](const boost::system::error_code& stopped) {
+        if (stopped) {
+            return;
+        }
+        if (is_well_()) {
+            send("WATCHDOG=1");
+        }
+        await_turn();
+    });
+}
+
+}  // namespace monolock::server
