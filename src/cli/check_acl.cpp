@@ -77,36 +77,25 @@ arguments options_from(const std::string& file, words_given given) {
 
 }  // namespace
 
-// Twice: the words before the file, and those behind it.
 arguments parse_check_acl(std::span<const char* const> words) {
-    const auto before = config::scan(options, words, dashes);
-    if (!before) {
-        return before.error();
+    const auto scanned = config::scan_anywhere(options, words, dashes);
+    if (!scanned) {
+        return scanned.error();
     }
-    if (before->request) {
+    if (scanned->request) {
         return check_acl_help();
     }
-    if (before->rest.empty()) {
+    if (scanned->rest.empty()) {
         return diagnostic{"no file; write: check-acl FILE"};
     }
-    const auto words_behind = words.last(before->rest.size() - 1);
-    const auto behind = config::scan(options, words_behind, dashes);
-    if (!behind) {
-        return behind.error();
-    }
-    if (behind->request) {
-        return check_acl_help();
-    }
-    if (!behind->rest.empty()) {
-        return diagnostic{"stray argument " + quoted(behind->rest.front())};
+    if (scanned->rest.size() > 1) {
+        return diagnostic{"stray argument " + quoted(scanned->rest[1])};
     }
     words_given given;
-    for (const auto* const part : {&before->settings, &behind->settings}) {
-        if (auto wrong = config::apply(rows, *part, given)) {
-            return *std::move(wrong);
-        }
+    if (auto wrong = config::apply(rows, scanned->settings, given)) {
+        return *std::move(wrong);
     }
-    return options_from(before->rest.front(), std::move(given));
+    return options_from(scanned->rest.front(), std::move(given));
 }
 
 help check_acl_help() {

@@ -54,6 +54,7 @@ parsed<command_line> scan(std::span<const option> options, std::span<const char*
     while (at < words.size()) {
         const std::string_view word = words[at];
         if (word == "--") {
+            out.closed = true;
             ++at;
             break;
         }
@@ -86,6 +87,30 @@ parsed<command_line> scan(std::span<const option> options, std::span<const char*
     }
     out.rest.assign(words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
     return out;
+}
+
+parsed<command_line> scan_anywhere(std::span<const option> options,
+                                   std::span<const char* const> words, std::string_view dashes) {
+    command_line out;
+    while (true) {
+        auto part = scan(options, words, dashes);
+        if (!part) {
+            return part.error();
+        }
+        command_line found = *std::move(part);
+        std::move(found.settings.begin(), found.settings.end(), std::back_inserter(out.settings));
+        out.request = found.request;
+        if (found.request) {
+            return out;
+        }
+        if (found.closed || found.rest.empty()) {
+            out.closed = found.closed;
+            std::move(found.rest.begin(), found.rest.end(), std::back_inserter(out.rest));
+            return out;
+        }
+        out.rest.push_back(std::move(found.rest.front()));
+        words = words.last(found.rest.size() - 1);
+    }
 }
 
 std::vector<setting> with_environment(std::span<const option> options,

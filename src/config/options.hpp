@@ -52,12 +52,19 @@ struct command_line {
     std::vector<setting> settings;  // in order
     std::vector<std::string> rest;  // from the first word that is not an option, "--" dropped
     std::optional<std::size_t> request{};  // index of the row, if one was met
+    bool closed = false;                   // "--" ended the options
 };
 
 // The words after the program's name. `dashes` is how this program writes its flags in messages.
 [[nodiscard]] parsed<command_line> scan(std::span<const option> options,
                                         std::span<const char* const> words,
                                         std::string_view dashes);
+
+// The same where options may stand between and behind the other words too, for commands that do not
+// run another one. After "--" all is words.
+[[nodiscard]] parsed<command_line> scan_anywhere(std::span<const option> options,
+                                                 std::span<const char* const> words,
+                                                 std::string_view dashes);
 
 // The settings that count, in the order in which to apply them: the variables of options that the
 // command line does not set, then the command line's.

@@ -69,6 +69,20 @@ TEST(options, end_at_the_first_other_word_or_at_two_dashes) {
     EXPECT_THAT(scanned({}).rest, IsEmpty());
 }
 
+TEST(options, anywhere_they_stand_between_the_words_too) {
+    const words given{"one", "-fast", "two", "-size", "5", "-", "--", "-fast"};
+    const auto found = scan_anywhere(table, given, "-");
+    ASSERT_TRUE(found);
+    EXPECT_THAT(found->settings, ElementsAre(is(2, "", "-fast"), is(0, "5", "-size")));
+    EXPECT_THAT(found->rest, ElementsAre("one", "two", "-", "-fast"));
+    const auto none = scan_anywhere(table, words{}, "-");
+    ASSERT_TRUE(none);
+    EXPECT_THAT(none->rest, IsEmpty());
+    EXPECT_EQ(scan_anywhere(table, words{"one", "-h", "-nonsense"}, "-")->request, 3U);
+    EXPECT_EQ(scan_anywhere(table, words{"one", "-nonsense"}, "-").error().text,
+              "unknown flag \"-nonsense\"");
+}
+
 TEST(options, a_request_hides_what_follows_it) {
     EXPECT_EQ(scanned({"-fast", "-h", "-nonsense"}).request, 3U);
     EXPECT_EQ(scanned({"--h"}).request, 3U);
