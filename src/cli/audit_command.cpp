@@ -14,8 +14,10 @@
 #include "cli/audit_arguments.hpp"
 #include "cli/audit_input.hpp"
 #include "cli/audit_tail.hpp"
+#include "cli/colour.hpp"
 #include "cli/console.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/table.hpp"
 #include "telemetry/audit_stats.hpp"
 #include "telemetry/audit_verifier.hpp"
 #include "telemetry/escape.hpp"
@@ -117,40 +119,20 @@ int run(const audit_verify_options& options) {
     return print_result(report(verifier, options.files.size()));
 }
 
-using row = std::vector<std::string>;
-
-row row_of(std::string name, const telemetry::audit_lock_stats& lock) {
-    row out{std::move(name), std::to_string(lock.grants)};
+table::row row_of(std::string name, const telemetry::audit_lock_stats& lock) {
+    table::row out;
+    out.emplace_back(std::move(name));
+    out.emplace_back(std::to_string(lock.grants));
     for (const auto* const times : {&lock.waited, &lock.held}) {
         for (const double share : {0.5, 0.95, 0.99}) {
-            out.push_back(format_age(times->percentile(share)));
+            out.emplace_back(format_age(times->percentile(share)));
         }
-        out.push_back(format_age(times->largest()));
+        out.emplace_back(format_age(times->largest()));
     }
     for (const std::size_t reason : {1U, 2U, 3U}) {
-        out.push_back(std::to_string(lock.ends.at(reason)));
+        out.emplace_back(std::to_string(lock.ends.at(reason)));
     }
-    out.push_back(std::to_string(lock.denied));
-    return out;
-}
-
-// The first column to the left, numbers to the right. Widths are counted in bytes, which is right
-// for names of ASCII.
-std::string table(const std::vector<row>& rows) {
-    std::vector<std::size_t> widths(rows.front().size());
-    for (const row& each : rows) {
-        for (std::size_t column = 0; column < each.size(); ++column) {
-            widths[column] = std::max(widths[column], each[column].size());
-        }
-    }
-    std::string out;
-    for (const row& each : rows) {
-        for (std::size_t column = 0; column < each.size(); ++column) {
-            const std::string padding(widths[column] - each[column].size(), ' ');
-            out += column == 0 ? each[column] + padding : "  " + padding + each[column];
-        }
-        out += '\n';
-    }
+    out.emplace_back(std::to_string(lock.denied));
     return out;
 }
 
@@ -163,15 +145,20 @@ std::string table_of(const telemetry::audit_stats& stats) {
     }
     std::ranges::stable_sort(locks, std::ranges::greater{},
                              [](const entry* each) { return each->second.grants; });
-    std::vector<row> rows{{"LOCK", "GRANTS", "WAIT p50", "p95", "p99", "max", "HELD p50", "p95",
-                           "p99", "max", "EXPIRED", "IO_TIMEOUT", "FORCED", "DENIED"}};
+    std::vector<table::column> columns{{.heading = "LOCK"}};
+    for (const std::string_view heading :
+         {"GRANTS", "WAIT p50", "p95", "p99", "max", "HELD p50", "p95", "p99", "max", "EXPIRED",
+          "IO_TIMEOUT", "FORCED", "DENIED"}) {
+        columns.push_back({.heading = heading, .side = table::align::right});
+    }
+    table rows{std::move(columns)};
     for (const entry* const each : locks) {
         std::string name;
         telemetry::append_logfmt_value(name, each->first);
-        rows.push_back(row_of(std::move(name), each->second));
+        rows.add(row_of(std::move(name), each->second));
     }
-    rows.push_back(row_of("(all)", stats.total()));
-    std::string out = table(rows);
+    rows.add(row_of("(all)", stats.total()));
+    std::string out = rows.text(is_standard_output_coloured());
     if (stats.lost() > 0) {
         out += count_of(stats.lost(), "record") + " lost in gaps\n";
     }

@@ -1,14 +1,13 @@
 #include "cli/audit_tail.hpp"
 
 #include <poll.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <system_error>
 #include <variant>
 
 #include "cli/age.hpp"
 #include "cli/audit_input.hpp"
+#include "cli/colour.hpp"
 #include "cli/console.hpp"
 #include "cli/exit_code.hpp"
 #include "telemetry/audit_reader.hpp"
@@ -20,10 +19,6 @@ namespace monolock::cli {
 namespace {
 
 constexpr int look_again_ms = 200;
-
-constexpr std::string_view yellow = "\x1b[33m";
-constexpr std::string_view red = "\x1b[31m";
-constexpr std::string_view plain = "\x1b[0m";
 
 std::string token_text(protocol::fencing_token token) {
     return "  token=" + std::to_string(token.value);
@@ -44,12 +39,12 @@ struct details {
     std::string operator()(const telemetry::audit_kick_waiter& /*what*/) const { return ""; }
 };
 
-std::string_view colour_of(const telemetry::audit_event& event) {
+colour colour_of(const telemetry::audit_event& event) {
     if (std::holds_alternative<telemetry::audit_granted>(event)) {
-        return "";
+        return colour::plain;
     }
     const auto* const end = std::get_if<telemetry::audit_released>(&event);
-    return end != nullptr && end->reason == "graceful" ? "" : yellow;
+    return end != nullptr && end->reason == "graceful" ? colour::plain : colour::yellow;
 }
 
 std::string text_of(const telemetry::audit_record& record) {
@@ -71,12 +66,12 @@ std::string text_of(const telemetry::audit_record& record) {
 // Printing each block at once keeps a terminal quick and a pipe full.
 class printer {
 public:
-    explicit printer(bool json) : json_{json}, colour_{use_colour()} {}
+    explicit printer(bool json) : json_{json}, coloured_{is_standard_output_coloured()} {}
 
     [[nodiscard]] bool print_lines(std::string_view block) {
         std::string out;
         lines_.feed(block, [&](std::string_view line) {
-            out += json_ ? std::string{line} + "\n" : format_audit_line(line, colour_);
+            out += json_ ? std::string{line} + "\n" : format_audit_line(line, coloured_);
             return true;
         });
         return print(out);
@@ -84,13 +79,8 @@ public:
     void begin_anew() noexcept { lines_.drop_rest(); }
 
 private:
-    static bool use_colour() {
-        // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no thread
-        return ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
-    }
-
     bool json_;
-    bool colour_;
+    bool coloured_;
     telemetry::line_splitter lines_;
 };
 
@@ -112,11 +102,11 @@ audit_input open_again(const std::string& path) {
 
 }  // namespace
 
-std::string format_audit_line(std::string_view line, bool colour) {
+std::string format_audit_line(std::string_view line, bool coloured) {
     telemetry::audit_reader reader;
     const auto read = reader.read(line);
     std::string text;
-    std::string_view paint = red;
+    colour paint = colour::red;
     if (const auto* const record = std::get_if<telemetry::audit_record>(&read)) {
         text = text_of(*record);
         paint = colour_of(record->event);
@@ -127,10 +117,10 @@ std::string format_audit_line(std::string_view line, bool colour) {
     } else {
         text = telemetry::quoted(line);
     }
-    if (!colour || paint.empty()) {
+    if (!coloured) {
         return text + '\n';
     }
-    return std::string{paint} + text + std::string{plain} + '\n';
+    return std::string{begin_of(paint)} + text + std::string{end_of(paint)} + '\n';
 }
 
 int run_audit_tail(const audit_tail_options& options) {
