@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/admin/admin_arguments.hpp"
 #include "cli/audit_arguments.hpp"
 #include "cli/check_acl.hpp"
 #include "cli/exit_code.hpp"
@@ -72,15 +73,18 @@ verdict set_conflict_exit_code(run_options& into, std::string_view text) {
 }
 
 verdict set_server(run_options& into, std::string_view text) {
-    const auto where = config::parse_address(text);
-    if (!where) {
-        return where.error();
-    }
-    const auto* const tcp = std::get_if<config::tcp_address>(&*where);
-    if (tcp != nullptr && tcp->port == 0) {
-        return diagnostic{"nothing can be reached at port 0"};
+    if (auto wrong = check_reachable(text)) {
+        return wrong;
     }
     into.server = text;
+    return std::nullopt;
+}
+
+verdict set_admin(run_options& into, std::string_view text) {
+    if (auto wrong = check_reachable(text)) {
+        return wrong;
+    }
+    into.admin = text;
     return std::nullopt;
 }
 
@@ -140,6 +144,10 @@ constexpr std::array rows{
          .default_text = ":7070",
          .help = "host:port, :port, [::1]:port or unix:/path"},
         set_server},
+    row{{.name = "admin",
+         .variable = "MONOLOCK_ADMIN",
+         .help = "the server's -admin-listen, to say who has the lock when it is not acquired"},
+        set_admin},
     row{{.name = "tls",
          .kind = option_kind::toggle,
          .variable = "MONOLOCK_TLS",
@@ -168,14 +176,25 @@ constexpr std::array rows{
 
 constexpr auto options = config::options_of(rows);
 
+constexpr std::string_view command_names =
+    "run, locks, show, release, kick, info, audit, check-acl";
+
 constexpr std::string_view program_help =
     "usage: monolockctl run [OPTIONS] NAME [--] COMMAND [ARGUMENT...]\n"
+    "       monolockctl locks|info [OPTIONS]\n"
+    "       monolockctl show|release NAME [OPTIONS]\n"
+    "       monolockctl kick NAME ADDR [OPTIONS]\n"
     "       monolockctl audit verify|stats|tail [OPTIONS] FILE...\n"
     "       monolockctl check-acl FILE [--identity IDENTITY --lock NAME]\n"
-    "       monolockctl help run|audit|check-acl\n"
+    "       monolockctl help COMMAND\n"
     "       monolockctl --version\n"
     "\n"
     "run        acquire the lock NAME, run COMMAND while it is held, release it\n"
+    "locks      who holds which lock; --watch goes on\n"
+    "show       one lock with its queue\n"
+    "release    end the claim of a lock's owner\n"
+    "kick       end the claim of one waiter\n"
+    "info       the server and its configuration\n"
     "audit      read the server's audit log: prove it, sum it up, watch it\n"
     "check-acl  check a file of access rules, and say whether they permit a claim\n";
 
@@ -308,8 +327,11 @@ arguments parse_help(std::span<const char* const> topics) {
     if (topics.size() == 1 && topics.front() == std::string_view{"check-acl"}) {
         return check_acl_help();
     }
+    if (topics.size() == 1 && is_admin_command(topics.front())) {
+        return admin_help();
+    }
     return diagnostic{"no help on " + quoted(topics.front()) +
-                      "; there are: help run, help audit, help check-acl"};
+                      "; there is help on: " + std::string{command_names}};
 }
 
 }  // namespace
@@ -342,7 +364,7 @@ arguments parse_arguments(std::span<const char* const> words,
         return help{"monolockctl " MONOLOCK_VERSION "\n"};
     }
     return diagnostic{"unknown command " + quoted(verb) +
-                      "; there are: run, audit, check-acl, help"};
+                      "; there are: " + std::string{command_names} + ", help"};
 }
 
 }  // namespace monolock::cli

@@ -25,8 +25,9 @@ struct run_options {
     bool retry = false;
     std::optional<nanoseconds> grace;  // always set once parsed
     int conflict_exit_code = 75;
-    std::string server = ":7070";    // this machine
-    std::optional<tls_options> tls;  // absent: plain. Any of its flags turns TLS on
+    std::string server = ":7070";      // this machine
+    std::optional<tls_options> tls;    // absent: plain. Any of its flags turns TLS on
+    std::optional<std::string> admin;  // where to ask who has the lock, when a wait ran out
     std::string name;
     std::vector<std::string> command;
 };

@@ -8,13 +8,16 @@ namespace monolock::cli {
 // permanent, and as sysexits.h has them where it has one that fits. None is 0.
 enum class exit_code : int {
     invalid_file = 1,  // check-acl: no valid access rules; audit verify: a broken log
+    not_there = 1,     // show, release, kick: no such lock, or no such waiter
     usage = 2,
+    declined = 3,         // release, kick: asked, and the answer was not yes
     no_input = 66,        // a file that was named cannot be read
     unreachable = 69,     // not reached, or dropped before the lock was granted
     refused = 70,         // refused for good, or no monolock server, or none to trust
     system_failure = 71,  // no process, no thread, no memory
     output_failed = 74,   // help that could not be written
     not_acquired = 75,    // not in time; --conflict-exit-code changes it
+    conflict = 75,        // release: another owner than the one meant; kick: more than one waiter
     lock_lost = 76,       // lost while the command ran, or closed by an administrator while queued
     not_authorized = 77,  // for the lock, or at all: the client certificate was refused
     misconfigured = 78,   // a file of TLS

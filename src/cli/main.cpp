@@ -8,6 +8,8 @@
 #include <string_view>
 #include <variant>
 
+#include "cli/admin/admin_arguments.hpp"
+#include "cli/admin/admin_command.hpp"
 #include "cli/arguments.hpp"
 #include "cli/audit_command.hpp"
 #include "cli/check_acl.hpp"
@@ -24,6 +26,9 @@ int main_of(std::span<const char* const> words) {
     const auto variables = [](const char* name) -> const char* { return std::getenv(name); };
     if (!words.empty() && words.front() == std::string_view{"audit"}) {
         return run_audit(words.subspan(1));
+    }
+    if (!words.empty() && is_admin_command(words.front())) {
+        return run_admin(words, variables);
     }
     const arguments parsed = parse_arguments(words, variables);
     if (const auto* const text = std::get_if<help>(&parsed)) {

@@ -1,19 +1,14 @@
 """The terminal and job control: case L6."""
 
-import contextlib
-import fcntl
 import os
-import pty
-import re
-import select
 import signal
 import subprocess
-import termios
 import time
 
 import pytest
 
-from ctl import Run, ScriptedServer, binary, clean_environment, processes_of, run_words, state, stat_fields
+from ctl import Run, ScriptedServer, binary, processes_of, run_words, state, stat_fields
+from ctl_screen import Screen
 from support.waiting import wait_until
 
 
@@ -21,50 +16,6 @@ from support.waiting import wait_until
 def scripted():
     with ScriptedServer() as server:
         yield server
-
-
-class Screen:
-    """A terminal with a program on it that leads the session, and a person's keys and eyes."""
-
-    def __init__(self, *words):
-        self.keys, inside = pty.openpty()
-        self.seen = ""
-
-        def take_terminal():
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-        self.process = subprocess.Popen(
-            words,
-            stdin=inside, stdout=inside, stderr=inside,
-            env=clean_environment({"PS1": "", "TERM": "dumb"}),
-            start_new_session=True,
-            preexec_fn=take_terminal,
-        )  # fmt: skip
-        os.close(inside)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        os.close(self.keys)
-
-    def type(self, text):
-        os.write(self.keys, text.encode())
-
-    def read_until(self, pattern, within=10):
-        """Waits until the pattern shows after what was read before; the match."""
-        deadline = time.monotonic() + within
-        while not (match := re.search(pattern, self.seen)):
-            left = deadline - time.monotonic()
-            assert left > 0, f"{pattern!r} does not show in {self.seen!r}"
-            if select.select([self.keys], [], [], left)[0]:
-                with contextlib.suppress(OSError):
-                    self.seen += os.read(self.keys, 4096).decode()
-        self.seen = self.seen[match.end() :]
-        return match
 
 
 def foreground_of(pid):

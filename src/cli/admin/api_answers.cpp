@@ -1,0 +1,147 @@
+#include "cli/admin/api_answers.hpp"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "cli/admin/admin_error.hpp"
+
+namespace monolock::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+[[noreturn]] void throw_unknown(const std::string& why) {
+    throw bad_answer{why};
+}
+
+const json& at(const json& document, const char* key) {
+    const auto found = document.is_object() ? document.find(key) : document.end();
+    if (found == document.end()) {
+        throw_unknown(std::string{"no \""} + key + '"');
+    }
+    return *found;
+}
+
+std::string text_at(const json& document, const char* key) {
+    const json& value = at(document, key);
+    if (!value.is_string()) {
+        throw_unknown(std::string{"\""} + key + "\" is no text");
+    }
+    return value.get<std::string>();
+}
+
+std::uint64_t number_at(const json& document, const char* key) {
+    const json& value = at(document, key);
+    if (!value.is_number_unsigned()) {
+        throw_unknown(std::string{"\""} + key + "\" is no count");
+    }
+    return value.get<std::uint64_t>();
+}
+
+milliseconds age_at(const json& document, const char* key) {
+    const std::uint64_t count = number_at(document, key);
+    if (count > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+        throw_unknown(std::string{"\""} + key + "\" is out of range");
+    }
+    return milliseconds{count};
+}
+
+const json& list_at(const json& document, const char* key) {
+    const json& value = at(document, key);
+    if (!value.is_array()) {
+        throw_unknown(std::string{"\""} + key + "\" is no list");
+    }
+    return value;
+}
+
+void read_claim(claim_facts& into, const json& document) {
+    into.id = number_at(document, "id");
+    into.identity = text_at(document, "identity");
+    into.remote_addr = text_at(document, "remote_addr");
+    into.lease = age_at(document, "lease_ms");
+}
+
+}  // namespace
+
+json parse_object(std::string_view text) {
+    json document = json::parse(text, nullptr, false);
+    if (document.is_discarded() || !document.is_object()) {
+        throw_unknown("no JSON");
+    }
+    return document;
+}
+
+std::string to_line(const json& document) {
+    return document.dump(-1, ' ', true, json::error_handler_t::replace) + '\n';
+}
+
+json error_document(std::string_view why) {
+    return json::object({{"error", why}});
+}
+
+holder_facts holder_from(const json& document) {
+    holder_facts made;
+    read_claim(made, document);
+    made.since = text_at(document, "since");
+    made.held = age_at(document, "held_ms");
+    made.silent = age_at(document, "silent_ms");
+    made.token = number_at(document, "token");
+    return made;
+}
+
+waiter_facts waiter_from(const json& document) {
+    waiter_facts made;
+    read_claim(made, document);
+    made.waited = age_at(document, "waited_ms");
+    return made;
+}
+
+lock_facts lock_from(const json& document) {
+    lock_facts made{.name = text_at(document, "name"),
+                    .holder = std::nullopt,
+                    .waiters = {},
+                    .waiters_total = number_at(document, "waiters_total")};
+    if (const json& holder = at(document, "holder"); !holder.is_null()) {
+        made.holder = holder_from(holder);
+    }
+    for (const json& each : list_at(document, "waiters")) {
+        made.waiters.push_back(waiter_from(each));
+    }
+    return made;
+}
+
+std::vector<lock_facts> locks_from(const json& document) {
+    std::vector<lock_facts> made;
+    for (const json& each : list_at(document, "locks")) {
+        made.push_back(lock_from(each));
+    }
+    return made;
+}
+
+change_facts change_from(const json& document) {
+    change_facts made{.event = text_at(document, "event"),
+                      .time = text_at(document, "time"),
+                      .name = text_at(document, "name"),
+                      .identity = text_at(document, "identity"),
+                      .remote_addr = text_at(document, "remote_addr"),
+                      .token = number_at(document, "token"),
+                      .lasted = {},
+                      .reason = {}};
+    const bool granted = made.event == "granted";
+    made.lasted = age_at(document, granted ? "wait_ms" : "held_ms");
+    if (!granted) {
+        made.reason = text_at(document, "reason");
+    }
+    return made;
+}
+
+std::optional<std::string> text_of(const json& document, std::string_view key) {
+    const auto found = document.find(key);
+    if (found == document.end() || !found->is_string()) {
+        return std::nullopt;
+    }
+    return found->get<std::string>();
+}
+
+}  // namespace monolock::cli

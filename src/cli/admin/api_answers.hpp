@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monolock::cli {
+
+// What the admin API answers (docs/openapi.yaml), as values. Pure. Keys that are not known here are
+// passed over, so a newer server may say more.
+
+using json = nlohmann::ordered_json;
+
+struct claim_facts {
+    std::uint64_t id = 0;
+    std::string identity;  // empty without mutual TLS
+    std::string remote_addr;
+    std::chrono::milliseconds lease{};
+};
+
+struct holder_facts : claim_facts {
+    std::string since;  // RFC 3339
+    std::chrono::milliseconds held{};
+    std::chrono::milliseconds silent{};  // since the server last heard from it
+    std::uint64_t token = 0;
+};
+
+struct waiter_facts : claim_facts {
+    std::chrono::milliseconds waited{};
+};
+
+struct lock_facts {
+    std::string name;
+    std::optional<holder_facts> holder;  // absent only while the server shuts down
+    std::vector<waiter_facts> waiters;   // in order; in a listing the first 100
+    std::uint64_t waiters_total = 0;
+};
+
+// A change of a lock's owner.
+struct change_facts {
+    std::string event;  // "granted" or "released"
+    std::string time;
+    std::string name;
+    std::string identity;
+    std::string remote_addr;
+    std::uint64_t token = 0;
+    std::chrono::milliseconds lasted{};  // the wait before a grant, the hold before a release
+    std::string reason;                  // of a release
+};
+
+// The document, whatever it says. Throws bad_answer if the text is no JSON object.
+[[nodiscard]] json parse_object(std::string_view text);
+
+// The document on one line, in ASCII: nothing in it moves a cursor.
+[[nodiscard]] std::string to_line(const json& document);
+
+// {"error": "why"}, as the server has it too.
+[[nodiscard]] json error_document(std::string_view why);
+
+// Each throws bad_answer if the document is not what it should be.
+[[nodiscard]] holder_facts holder_from(const json& document);
+[[nodiscard]] waiter_facts waiter_from(const json& document);
+[[nodiscard]] lock_facts lock_from(const json& document);
+[[nodiscard]] std::vector<lock_facts> locks_from(const json& document);
+[[nodiscard]] change_facts change_from(const json& document);
+
+// The text under the key; nothing if there is none.
+[[nodiscard]] std::optional<std::string> text_of(const json& document, std::string_view key);
+
+}  // namespace monolock::cli

@@ -1,0 +1,87 @@
+#include "cli/admin/api_answers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/admin/admin_error.hpp"
+
+namespace monolock::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* lock_answer = R"({"name":"a\nb","holder":{"id":1,"identity":"w","remote_addr":
+    "127.0.0.1:1","since":"2026-03-01T09:30:00.250Z","held_ms":5,"silent_ms":6,"lease_ms":7,"token":8},
+    "waiters":[{"id":2,"identity":"","remote_addr":"127.0.0.1:2","queued_at":"2026-03-01T09:30:00.250Z",
+    "waited_ms":9,"lease_ms":10}],"waiters_total":1,"a key of tomorrow":[]})";
+
+TEST(api_answers, a_lock) {
+    const lock_facts lock = lock_from(parse_object(lock_answer));
+    EXPECT_EQ(lock.name, "a\nb");
+    EXPECT_EQ(lock.holder->id, 1U);
+    EXPECT_EQ(lock.holder->identity, "w");
+    EXPECT_EQ(lock.holder->remote_addr, "127.0.0.1:1");
+    EXPECT_EQ(lock.holder->since, "2026-03-01T09:30:00.250Z");
+    EXPECT_EQ(lock.holder->held, 5ms);
+    EXPECT_EQ(lock.holder->silent, 6ms);
+    EXPECT_EQ(lock.holder->lease, 7ms);
+    EXPECT_EQ(lock.holder->token, 8U);
+    ASSERT_EQ(lock.waiters.size(), 1U);
+    EXPECT_EQ(lock.waiters[0].id, 2U);
+    EXPECT_EQ(lock.waiters[0].waited, 9ms);
+    EXPECT_EQ(lock.waiters_total, 1U);
+}
+
+TEST(api_answers, a_lock_whose_server_shuts_down_has_no_owner) {
+    json document = parse_object(lock_answer);
+    document["holder"] = nullptr;
+    EXPECT_FALSE(lock_from(document).holder);
+}
+
+// Every key is needed and every type is looked at: what is something else is never taken for a
+// lock.
+TEST(api_answers, what_is_something_else_is_refused) {
+    for (const char* const text : {"", "<html>", "[]", "3", "{", "{} {}", "{\"a\":\xff}"}) {
+        EXPECT_THROW(static_cast<void>(parse_object(text)), bad_answer) << text;
+    }
+    const json good = parse_object(lock_answer);
+    for (const char* const key : {"name", "holder", "waiters", "waiters_total"}) {
+        json missing = good;
+        missing.erase(key);
+        EXPECT_THROW(static_cast<void>(lock_from(missing)), bad_answer) << key;
+        json other = good;
+        other[key] = -1.5;
+        EXPECT_THROW(static_cast<void>(lock_from(other)), bad_answer) << key;
+    }
+    for (const auto& [key, value] : good["holder"].items()) {
+        json other = good;
+        other["holder"][key] = -1;
+        EXPECT_THROW(static_cast<void>(lock_from(other)), bad_answer) << key;
+    }
+    json far = good;
+    far["holder"]["held_ms"] = 0xFFFF'FFFF'FFFF'FFFFU;
+    EXPECT_THROW(static_cast<void>(lock_from(far)), bad_answer);
+    EXPECT_THROW(static_cast<void>(locks_from(good)), bad_answer);
+}
+
+TEST(api_answers, changes) {
+    const auto granted = change_from(parse_object(
+        R"({"event":"granted","time":"t","name":"n","id":1,"identity":"","remote_addr":"r","token":3,"wait_ms":4})"));
+    EXPECT_EQ(granted.lasted, 4ms);
+    const auto released = change_from(parse_object(
+        R"({"event":"released","time":"t","name":"n","id":1,"identity":"","remote_addr":"r","token":3,"held_ms":5,"reason":"force"})"));
+    EXPECT_EQ(released.lasted, 5ms);
+    EXPECT_EQ(released.reason, "force");
+}
+
+TEST(api_answers, a_line_is_ascii_and_says_the_same) {
+    const json document = json::object({{"b", "ü\n\x7f\u202E"}, {"a", 9007199254740993U}});
+    const std::string line = to_line(document);
+    EXPECT_EQ(line, "{\"b\":\"\\u00fc\\n\\u007f\\u202e\",\"a\":9007199254740993}\n");
+    EXPECT_EQ(json::parse(line), document);
+    EXPECT_EQ(to_line(error_document("why")), "{\"error\":\"why\"}\n");
+}
+
+}  // namespace
+}  // namespace monolock::cli
