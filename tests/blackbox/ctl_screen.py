@@ -68,7 +68,7 @@ class Screen:
     def read_until(self, pattern, within=10):
         """Waits until the pattern shows after what was read before; the match."""
         deadline = time.monotonic() + within
-        while not (match := re.search(pattern, self.seen)):
+        while not (match := re.search(pattern, self.seen, re.S)):
             left = deadline - time.monotonic()
             assert left > 0, f"{pattern!r} does not show in {self.seen!r}"
             if select.select([self.keys], [], [], left)[0]:

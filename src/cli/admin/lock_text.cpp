@@ -195,7 +195,9 @@ std::string summary(const json& info) {
     std::string out;
     for (const auto& [key, value] : values_of(info)) {
         if (key == "locks" || key == "sessions") {
-            out += (out.empty() ? "" : ", ") + value + " " + key;
+            const std::string_view noun{key};
+            out += (out.empty() ? "" : ", ") + value + " ";
+            out += value == "1" ? noun.substr(0, noun.size() - 1) : noun;
         } else if (key == "uptime") {
             out += (out.empty() ? "up " : ", up ") + value;
         }

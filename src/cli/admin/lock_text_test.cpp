@@ -156,6 +156,7 @@ TEST(lock_text, info_is_a_line_for_each_thing) {
               "locks     5\n"
               "sessions  9\n");
     EXPECT_EQ(summary(info), "up 3m12s, 5 locks, 9 sessions");
+    EXPECT_EQ(summary(json::object({{"locks", 1}, {"sessions", 0}})), "1 lock, 0 sessions");
 }
 
 }  // namespace
