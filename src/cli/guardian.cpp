@@ -16,6 +16,7 @@
 
 #include <monolock/client.hpp>
 
+#include "cli/admin/who_has_it.hpp"
 #include "cli/attempt.hpp"
 #include "cli/boot_timer.hpp"
 #include "cli/command.hpp"
@@ -40,6 +41,10 @@ nanoseconds kill_lead(std::chrono::milliseconds lease) noexcept {
 
 // What one try may take where no waiting was asked for: a server that is well answers in far less.
 constexpr std::chrono::milliseconds one_try{180};
+
+// What asking for the owner may take once a wait is over: nothing to a person, and little to add to
+// a limit that a program has set.
+constexpr std::chrono::milliseconds ask_time{150};
 
 // How often the wrapper is told the deadline, at least; heartbeats go out every quarter of a lease.
 nanoseconds publish_interval(std::chrono::milliseconds lease) noexcept {
@@ -145,6 +150,7 @@ private:
         if (options_.wait) {
             limit.set(boot_clock::now() + std::max<nanoseconds>(*options_.wait, one_try));
         }
+        const auto started = std::chrono::steady_clock::now();
         attempt trial{client_, options_};
         std::optional<int> stopped_by;
         bool time_is_up = false;
@@ -158,6 +164,10 @@ private:
             }
             if (ready[1]) {
                 time_is_up = true;
+                if (*options_.wait > one_try) {
+                    // Before the place in the queue is given up.
+                    ask_who_has_it(std::chrono::steady_clock::now() + ask_time);
+                }
                 trial.stop();
             }
             done = ready[2];
@@ -170,17 +180,37 @@ private:
             held_ = std::move(outcome.held);
             return std::nullopt;
         }
+        if (is_taken(outcome)) {
+            ask_who_has_it(started + one_try);
+        }
         return explain_failure(outcome, time_is_up);
     }
 
+    // One try, and somebody else owns it.
+    static bool is_taken(const attempt::outcome& outcome) {
+        return !outcome.failure || outcome.failure == errc::busy;
+    }
+
+    // An order of the wrapper ends the asking, and waits to be read.
+    void ask_who_has_it(std::chrono::steady_clock::time_point give_up_at) {
+        if (options_.admin) {
+            owner_ = who_has_it(*options_.admin, options_.name, give_up_at, line_.descriptor());
+        }
+    }
+
+    // A sentence about the lock, with its owner if known.
+    void say_with_owner(const std::string& text) const {
+        say(owner_ ? text + "; " + *owner_ : text);
+    }
+
     [[nodiscard]] int explain_failure(const attempt::outcome& outcome, bool time_is_up) const {
-        if (!outcome.failure || outcome.failure == errc::busy) {
-            say("somebody else has it");
+        if (is_taken(outcome)) {
+            say_with_owner("somebody else has it");
             return options_.conflict_exit_code;
         }
         if (time_is_up && outcome.failure == errc::stopped) {
-            say("not acquired within " +
-                config::format_duration(std::max<nanoseconds>(*options_.wait, one_try)));
+            say_with_owner("not acquired within " +
+                           config::format_duration(std::max<nanoseconds>(*options_.wait, one_try)));
             return options_.conflict_exit_code;
         }
         say(options_.server + ": " + outcome.detail);
@@ -356,6 +386,7 @@ private:
     lock held_;
     std::optional<job> job_;
     std::optional<std::string> unsaid_;
+    std::optional<std::string> owner_;  // who has the lock instead, in words
     bool wrapper_gone_ = false;
     bool hand_terminal_over_ = false;
     bool loss_reported_ = false;

@@ -3,16 +3,12 @@
 import json
 import os
 import re
-import signal
 import subprocess
-import time
 
 import pytest
 
-from ctl import address_text, binary, clean_environment, ctl
+from ctl import address_text, binary, ctl
 from ctl_screen import Screen
-from support.protocol import Error
-from support.waiting import wait_until
 
 CLOSED = 0x02
 HOSTILE = "a\nLOCK  x\r\x1b[2J\u202e"

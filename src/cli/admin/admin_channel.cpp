@@ -1,5 +1,6 @@
 #include "cli/admin/admin_channel.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http.hpp>
@@ -20,8 +21,8 @@ using boost::system::error_code;
 
 constexpr std::size_t block_bytes = std::size_t{64} * 1024;
 
-deadline in(std::chrono::milliseconds time) {
-    return std::chrono::steady_clock::now() + time;
+deadline allowed(std::chrono::milliseconds time, const admin_limits& limits) {
+    return std::min(std::chrono::steady_clock::now() + time, limits.give_up_at);
 }
 
 }  // namespace
@@ -31,7 +32,7 @@ deadline in(std::chrono::milliseconds time) {
 class http_stream {
 public:
     http_stream(const config::address& to, const admin_limits& limits, int interrupt)
-        : limits_{limits}, socket_{to, in(limits.connect_time_max), interrupt} {}
+        : limits_{limits}, socket_{to, allowed(limits.connect_time_max, limits), interrupt} {}
 
     void ask(std::string_view method, std::string_view target) {
         http::request<http::empty_body> request;
@@ -49,7 +50,7 @@ public:
         parser_.emplace();
         parser_->eager(true);
         parser_->body_limit(limits_.answer_bytes_max);
-        socket_.send(text.str(), in(limits_.connect_time_max));
+        socket_.send(text.str(), allowed(limits_.connect_time_max, limits_));
     }
 
     // Whether a byte of the response has come.
@@ -57,7 +58,7 @@ public:
     [[nodiscard]] bool is_kept() const { return parser_->keep_alive(); }
 
     [[nodiscard]] admin_answer read_whole() {
-        const deadline by = in(limits_.answer_time_max);
+        const deadline by = allowed(limits_.answer_time_max, limits_);
         while (!parser_->is_done()) {
             read_some(by);
         }
@@ -67,7 +68,7 @@ public:
     // The status of a response whose body goes on.
     [[nodiscard]] unsigned read_head() {
         parser_->body_limit(boost::none);
-        const deadline by = in(limits_.answer_time_max);
+        const deadline by = allowed(limits_.answer_time_max, limits_);
         while (!parser_->is_header_done()) {
             read_some(by);
         }
@@ -216,7 +217,7 @@ server_event admin_channel::next_event() {
             if (splitter_.pending_bytes() > limits_.event_bytes_max) {
                 throw admin_error{exit_code::refused, "an event is too large"};
             }
-            const std::string more = events_->read_body(in(limits_.silence_max));
+            const std::string more = events_->read_body(allowed(limits_.silence_max, limits_));
             if (more.empty()) {
                 throw admin_error{exit_code::unreachable, "the server has ended the stream"};
             }

@@ -17,6 +17,8 @@ struct admin_limits {
     std::chrono::milliseconds connect_time_max{5000};   // resolving included
     std::chrono::milliseconds answer_time_max{30'000};  // a whole answer
     std::chrono::milliseconds silence_max{10'000};  // between two events, which come each second
+    std::chrono::steady_clock::time_point give_up_at =
+        std::chrono::steady_clock::time_point::max();  // whatever is under way
     std::size_t answer_bytes_max = std::size_t{256} * 1024 * 1024;
     std::size_t event_bytes_max = std::size_t{1} * 1024 * 1024;
 };

@@ -178,6 +178,22 @@ std::string count_waiters(std::uint64_t count) {
     return count == 0 ? "nobody waits" : std::to_string(count) + (count == 1 ? " waits" : " wait");
 }
 
+std::string owner_and_place(const lock_facts& lock, const std::vector<std::string>& own_names) {
+    std::string out = "nobody holds it";
+    if (lock.holder) {
+        out = "held by " + who(*lock.holder) + " since " + word(lock.holder->since) + " (" +
+              format_age(lock.holder->held) + "), token " + std::to_string(lock.holder->token);
+    }
+    const auto ours = std::ranges::find_if(lock.waiters, [&](const waiter_facts& each) {
+        return std::ranges::find(own_names, each.remote_addr) != own_names.end();
+    });
+    if (ours == lock.waiters.end()) {
+        return out + "; " + count_waiters(lock.waiters_total);
+    }
+    return out + "; number " + std::to_string(ours - lock.waiters.begin() + 1) + " of " +
+           std::to_string(lock.waiters_total) + " in the queue";
+}
+
 std::string info_text(const json& info) {
     const named_values lines = values_of(info);
     std::size_t width = 0;

@@ -108,6 +108,7 @@ TEST(lock_text, nothing_from_outside_forges_a_line_or_moves_the_cursor) {
         {held_text(lock), 1},           {change_text(change, false), 1},
         {info_text(info), 2},           {no_locks_text(hostile), 1},
         {describe(*lock.holder), 0},    {describe(lock.waiters.front()), 0},
+        {owner_and_place(lock, {}), 0},
     };
     for (const auto& [text, lines] : texts) {
         EXPECT_EQ(std::ranges::count(text, '\n'), lines) << text;
@@ -115,6 +116,21 @@ TEST(lock_text, nothing_from_outside_forges_a_line_or_moves_the_cursor) {
             EXPECT_EQ(text.find(mark), std::string::npos) << text;
         }
     }
+}
+
+TEST(lock_text, owner_and_place_in_the_queue) {
+    lock_facts lock = a_lock("n", a_holder("worker-1"));
+    const std::string held =
+        "held by 127.0.0.1:4242 (worker-1) since 2026-03-01T09:30:00.250Z (3m12s), token 1839; ";
+    EXPECT_EQ(owner_and_place(lock, {"127.0.0.1:6000"}), held + "nobody waits");
+    lock.waiters = {a_waiter(1), a_waiter(2), a_waiter(3)};
+    lock.waiters[1].remote_addr = "[::1]:6000";
+    lock.waiters_total = 3;
+    EXPECT_EQ(owner_and_place(lock, {"unix:pid=1,uid=2", "[::1]:6000"}),
+              held + "number 2 of 3 in the queue");
+    EXPECT_EQ(owner_and_place(lock, {"127.0.0.1:4242"}), held + "3 wait");
+    lock.holder.reset();
+    EXPECT_EQ(owner_and_place(lock, {}), "nobody holds it; 3 wait");
 }
 
 TEST(lock_text, changes_are_lines) {
