@@ -1,9 +1,11 @@
 """monolockctl for the operator: locks, show, release, kick, info, over the admin API."""
 
+import http.server
 import json
 import os
 import re
 import subprocess
+import threading
 
 import pytest
 
@@ -188,6 +190,65 @@ def test_what_is_no_admin_api(managed, start_server):
             assert len(done.stderr.splitlines()) == 1 and not done.stdout
 
 
+class ScriptedApi(http.server.ThreadingHTTPServer):
+    """Gives the answers of a script, (status, document) each, and keeps what it was asked."""
+
+    def __init__(self, *script):
+        super().__init__(("127.0.0.1", 0), ScriptedHandler)
+        self.script, self.asked = list(script), []
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    def env(self):
+        return {"MONOLOCK_ADMIN": address_text(self.server_address)}
+
+    def __exit__(self, *failure):
+        self.shutdown()
+        super().__exit__(*failure)
+
+
+class ScriptedHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        self.server.asked.append(f"{self.command} {self.path}")
+        status, document = self.server.script.pop(0)
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_DELETE = answer
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize(("answer", "status"), [(400, 70), (403, 77), (409, 75), (500, 70), (503, 69)])
+def test_what_the_server_refuses(answer, status):
+    error = "because\nof \x1b[2J"
+    for words in (["locks"], ["show", "n"], ["release", "n"], ["kick", "n", "1"], ["info"]):
+        with ScriptedApi((answer, {"error": error}), (answer, {"error": error})) as api:
+            done = ctl(*words, env=api.env())
+            assert done.returncode == status and not done.stdout, (words, done)
+            assert done.stderr.count("\n") == 1 and "\x1b" not in done.stderr
+            done = ctl(*words, "--json", env=api.env())
+            assert done.returncode == status and json.loads(done.stdout) == {"error": error}
+
+
+def test_a_listing_that_is_not_kept_begins_anew():
+    page = {"locks": [], "next": "/api/locks?limit=500&snapshot=1&after=a"}
+    lock = {"name": "a", "holder": None, "waiters": [], "waiters_total": 0}
+    gone = (404, {"error": "this listing is not kept any more: begin anew"})
+    first = (200, page | {"locks": [lock]})
+    with ScriptedApi(first, gone, first, (200, {"locks": [lock | {"name": "b"}]})) as api:
+        done = ctl("locks", "--match", "a b*", "--json", env=api.env())
+        assert [each["name"] for each in json.loads(done.stdout)["locks"]] == ["a", "b"]
+        assert api.asked == ["GET /api/locks?limit=500&match=a%20b%2A", "GET " + page["next"]] * 2
+    with ScriptedApi(*[first, gone] * 3) as api:
+        assert ctl("locks", env=api.env()).returncode == 69 and not api.script
+
+
 def test_output_that_cannot_be_written(managed):
     for words in (["locks"], ["info", "--json"], ["help", "locks"]):
         with open("/dev/full", "w", encoding="utf-8") as full:
@@ -215,7 +276,7 @@ def test_release_shows_whom_it_ends_and_asks(managed):
     with managed.connect() as owner, managed.connect() as waiter:
         token = owner.own("n")
         waiter.queue("n")
-        for answer in ["n\n", "\n", "no\n", "\x04"]:
+        for answer in ["n\n", "\n", "no\n", "yikes\n", "y" * 99 + "\n", "\x04"]:
             with on_terminal(managed, "release", "n") as screen:
                 screen.read_until(rf"held by 127\.0\.0\.1:{owner.local_port}, .*token {token}")
                 screen.read_until(r"1 waits\r\nEnd this claim\? \[y/N\] ")

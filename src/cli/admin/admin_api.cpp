@@ -87,28 +87,32 @@ json admin_api::first_locks(const std::optional<std::string>& match, std::size_t
 }
 
 json admin_api::locks(const std::optional<std::string>& match) {
-    for (int tries = 1;; ++tries) {
+    for (int tries = 0; tries < listing_tries; ++tries) {
         try {
-            json page = first_locks(match, page_locks);
-            json all = json::array();
-            while (true) {
-                json& found = page["locks"];
-                if (!found.is_array()) {
-                    throw bad_answer{"a listing without locks"};
-                }
-                std::move(found.begin(), found.end(), std::back_inserter(all));
-                const auto next = text_of(page, "next");
-                if (!next || found.empty()) {
-                    return json::object({{"locks", std::move(all)}});
-                }
-                page = ask(*next);
-            }
+            return all_pages(first_locks(match, page_locks));
         } catch (const refusal& no) {
-            constexpr unsigned gone = 404;
-            if (no.http_status() != gone || tries == listing_tries) {
+            if (no.status() != exit_code::not_there) {
                 throw;
             }
         }
+    }
+    throw admin_error{exit_code::unreachable,
+                      "the server lets go of the listing before all of it is read"};
+}
+
+json admin_api::all_pages(json page) {
+    json all = json::array();
+    while (true) {
+        json& found = page["locks"];
+        if (!found.is_array()) {
+            throw bad_answer{"a listing without locks"};
+        }
+        std::move(found.begin(), found.end(), std::back_inserter(all));
+        const auto next = text_of(page, "next");
+        if (!next || found.empty()) {
+            return json::object({{"locks", std::move(all)}});
+        }
+        page = ask(*next);
     }
 }
 

@@ -44,6 +44,8 @@ public:
     [[nodiscard]] json kick(std::string_view name, std::string_view who);
 
 private:
+    // The locks of this page and of all behind it.
+    [[nodiscard]] json all_pages(json page);
     [[nodiscard]] json ask(const std::string& target);
     [[nodiscard]] json change(std::string_view method, const std::string& target);
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -38,18 +39,24 @@ bool is_to_be_asked(bool yes) noexcept {
     return !yes && ::isatty(STDIN_FILENO) == 1;
 }
 
-// The first letter of the line that is typed; nothing at its end.
-std::optional<char> typed_letter() {
-    std::optional<char> first;
+// The line that is typed, as far as it matters; nothing if none comes.
+std::optional<std::string> typed_line() {
+    constexpr std::size_t size_max = 16;
+    std::string line;
     for (char letter = 0;;) {
         const ssize_t size = ::read(STDIN_FILENO, &letter, 1);
         if (size < 0 && errno == EINTR) {
             continue;
         }
-        if (size <= 0 || letter == '\n') {
-            return first;
+        if (size <= 0) {
+            return std::nullopt;
         }
-        first = first.value_or(letter);
+        if (letter == '\n') {
+            return line;
+        }
+        if (line.size() < size_max) {
+            line += letter;
+        }
     }
 }
 
@@ -62,11 +69,12 @@ void say_on_terminal(const std::string& text) {
 // Throws unless the answer is yes.
 void confirm(const std::string& question) {
     say_on_terminal(question + " [y/N] ");
-    const auto answer = typed_letter();
+    const auto answer = typed_line();
     if (!answer) {
         say_on_terminal("\n");
     }
-    if (answer != 'y' && answer != 'Y') {
+    constexpr std::array yes{"y", "Y", "yes", "Yes", "YES"};
+    if (!answer || std::ranges::find(yes, *answer) == yes.end()) {
         throw admin_error{exit_code::declined, "nobody was ended"};
     }
 }
@@ -103,11 +111,12 @@ int run(const show_options& told, admin_channel& channel) {
                                   : lock_text(lock_from(lock), is_standard_output_coloured()));
 }
 
-// Shows whom a release would end; the token that makes sure it ends nobody else.
-std::uint64_t confirm_release(const release_options& told, admin_api& api) {
+// Shows whom a release would end, and asks; the token that makes sure it ends nobody else. If it is
+// known already that it will end nobody, the server is left to say why.
+std::optional<std::uint64_t> confirm_release(const release_options& told, admin_api& api) {
     const lock_facts lock = lock_from(api.show(told.name));
     if (!lock.holder || (told.token && *told.token != lock.holder->token)) {
-        throw admin_error{exit_code::conflict, another_owner(told.name, lock.holder)};
+        return told.token;
     }
     say_on_terminal(lock_called(told.name) + " is held by " + describe(*lock.holder) + "\n" +
                     count_waiters(lock.waiters_total) + "\n");
@@ -117,8 +126,7 @@ std::uint64_t confirm_release(const release_options& told, admin_api& api) {
 
 int run(const release_options& told, admin_channel& channel) {
     admin_api api{channel};
-    const auto token =
-        is_to_be_asked(told.yes) ? std::optional{confirm_release(told, api)} : told.token;
+    const auto token = is_to_be_asked(told.yes) ? confirm_release(told, api) : told.token;
     const json ended = api.release(told.name, token);
     return print_result(told.json ? to_line(ended)
                                   : "released " + word(told.name) + ", held by " +
@@ -133,7 +141,7 @@ std::string confirm_kick(const kick_options& told, admin_api& api) {
     };
     const auto found = std::ranges::find_if(lock.waiters, is_meant);
     if (found == lock.waiters.end() || std::any_of(found + 1, lock.waiters.end(), is_meant)) {
-        return told.who;  // the server says what is wrong with it
+        return told.who;  // the server is left to say why it will end nobody
     }
     const auto place = found - lock.waiters.begin() + 1;
     say_on_terminal(describe(*found) + ", waits for " + lock_called(told.name) + " in place " +
