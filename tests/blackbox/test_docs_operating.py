@@ -347,6 +347,11 @@ def with_curl(block):
     return "".join(f"{line}\n" for line in block.splitlines() if not line.startswith("monolockctl"))
 
 
+def with_monolockctl(block):
+    kept = ("monolockctl", "token=", "waiter=")
+    return "".join(f"{line}\n" for line in block.splitlines() if line.startswith(kept))
+
+
 @pytest.fixture
 def stuck(start_server, tmp_path):
     """A lock with an owner and three waiters, and a function that runs steps of the page."""
@@ -406,3 +411,33 @@ def test_curl_ends_one_waiter(stuck):
 def test_curl_shows_the_history(stuck):
     (command,) = re.findall(r"`(admin '[^`]*history[^`]*)`", section("At three in the morning"))
     assert f'"token": {stuck.token}' in "\n".join(stuck.follow(command))
+
+
+def test_monolockctl_shows_the_server_and_the_lock(stuck):
+    address = f"127.0.0.1:{stuck.owner.local_port}"
+    info = stuck.follow(with_monolockctl(step_with("/api/info")))
+    assert ["sessions", "4"] in [line.split() for line in info]
+    lock = "\n".join(stuck.follow(with_monolockctl(step_with("monolockctl show"))))
+    assert address in lock and str(stuck.token) in lock and "silent for" in lock
+    assert all(f"127.0.0.1:{waiter.local_port}" in lock for waiter in stuck.waiters)
+    _, row = stuck.follow(with_monolockctl(step_with("monolockctl locks")))
+    assert row.split()[:2] == ["nightly", address]
+
+
+def test_monolockctl_ends_exactly_that_claim(stuck):
+    release = with_monolockctl(step_with("monolockctl release"))
+    stuck.follow(release)
+    stuck.owner.expect_error(0x02)
+    next_token = stuck.waiters[0].expect_acquired()
+    (command,) = [line for line in release.splitlines() if line.startswith("monolockctl")]
+    (status,) = re.findall(r"`monolockctl` exits with (\d+)", section("At three in the morning"))
+    said = stuck.follow(f"token={stuck.token}\n{command} 2>&1 || echo status $?")
+    assert said[-1] == f"status {status}" and str(next_token) in said[0]
+    stuck.waiters[0].heartbeat().expect_acquired(next_token)
+
+
+def test_monolockctl_ends_one_waiter(stuck):
+    stuck.follow(with_monolockctl(step_with("monolockctl kick")))
+    stuck.waiters[0].expect_error(0x02)
+    stuck.owner.close()
+    stuck.waiters[1].expect_acquired()
