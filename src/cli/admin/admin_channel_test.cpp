@@ -22,7 +22,6 @@ namespace monolock::cli {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 

@@ -40,6 +40,7 @@ bool has_identity(const Claims& claims) {
 
 std::string queue_text(const std::vector<waiter_facts>& waiters, bool coloured) {
     std::vector<const claim_facts*> claims;
+    claims.reserve(waiters.size());
     for (const waiter_facts& each : waiters) {
         claims.push_back(&each);
     }
@@ -114,6 +115,7 @@ std::string word(std::string_view text) {
 
 std::string locks_text(const std::vector<lock_facts>& locks, bool coloured) {
     std::vector<const claim_facts*> claims;
+    claims.reserve(locks.size());
     for (const lock_facts& each : locks) {
         claims.push_back(each.holder ? &*each.holder : nullptr);
     }
