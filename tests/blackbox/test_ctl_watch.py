@@ -81,7 +81,7 @@ def test_a_reader_that_goes_away_ends_it(managed):
     with managed.owner("n"), lines(managed) as watch:
         assert " held " in watch.stdout.readline()
         watch.stdout.close()
-        assert watch.wait(2) == 0
+        assert watch.wait(5) == 0
         assert watch.stderr.read() == ""
         watch.stdout = None
 

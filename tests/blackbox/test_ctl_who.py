@@ -66,8 +66,10 @@ def test_who_does_not_answer_is_not_waited_for(managed, tmp_path):
             assert time.monotonic() - began < 0.25
 
 
+@tried_again
 def test_a_signal_is_not_held_up_by_the_question(managed):
     with managed.owner("n"), socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(10)
         options = ["--wait", "200ms", "--admin", address_text(silent.getsockname())]
         with Run(managed, "n", "true", options=options) as waiting:
             connection, _ = silent.accept()
