@@ -341,4 +341,5 @@ def test_a_shard_that_does_not_turn_is_found(start_server):
         wait_until(lambda: health(server) == 200, "well again", within=5, interval=0.05)
     owner.heartbeat().expect_acquired()
     owner.close()
+    server.wait_record(lambda record: "turns again" in record["msg"])
     assert [record["level"] for record in server.records() if "stalled" in record["msg"]] == ["error", "warn"]
