@@ -70,8 +70,7 @@ logger::logger(telemetry::log_level least, telemetry::log_format format)
 logger::~logger() {
     // A reader of standard error that went to sleep must not keep the server from ending: what it
     // does not take in time is lost, together with the thread that waits for it.
-    out_->flush();
-    if (!sink_->flushed_within(drain_time_max)) {
+    if (!flush()) {
         // Never joined and never destroyed, but not lost track of either.
         static const auto* const abandoned = new std::shared_ptr{std::move(writer_)};
         static_cast<void>(abandoned);
@@ -81,6 +80,11 @@ logger::~logger() {
     // the thread may be the one to destroy it, inside the library, where ThreadSanitizer does not
     // see the counting of references and reports a race.
     writer_.reset();
+}
+
+bool logger::flush() {
+    out_->flush();
+    return sink_->flushed_within(drain_time_max);
 }
 
 void logger::write(telemetry::log_level level, std::string_view message,

@@ -58,6 +58,9 @@ public:
     void write_seldom(log_gate& gate, telemetry::log_level level, std::string_view message,
                       std::initializer_list<telemetry::log_field> fields = {});
 
+    // Writes out what is queued, for a bounded time; whether all of it is out.
+    bool flush();
+
 private:
     void submit(const telemetry::log_record& record);
 

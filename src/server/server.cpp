@@ -76,6 +76,10 @@ core::nanoseconds shutdown_time_max(const config::server_config& configuration) 
     return configuration.shutdown_delay + 2 * configuration.io_timeout + std::chrono::seconds{10};
 }
 
+// The steps that a shard takes within a turn; more than this it gets only if it has stalled.
+constexpr std::chrono::seconds begin_drain_time_max{1};
+constexpr std::chrono::seconds join_time_max{1};
+
 // Whoever may administer is in the socket's group.
 constexpr mode_t admin_socket_mode = 0660;
 
@@ -133,10 +137,13 @@ private:
     void drain();
     void close_sessions();
     void stop();
-    void end_shards();
+    [[nodiscard]] bool end_shards();
+    [[noreturn]] void leave();
 
-    // Posts `step` to every shard, and `then` to the control loop when all have called back.
-    void on_all_shards(void (shard::*step)(shard::callback), std::function<void()> then);
+    // Posts `step` to every shard, and goes on with `then` on the control loop when all have called
+    // back, or when the time is over: for a shard that has stalled nobody waits longer.
+    void on_all_shards(void (shard::*step)(shard::callback), core::nanoseconds patience,
+                       std::function<void()> then);
 
     config::server_config configuration_;
     logger log_;
@@ -156,6 +163,7 @@ private:
     std::optional<http_port> ops_;  // none: not configured, and so the next two
     std::optional<admin::admin_api> admin_api_;
     std::optional<http_port> admin_;
+    std::uint64_t step_ = 0;  // of the shutdown
     std::size_t shards_awaited_ = 0;
     stage stage_ = stage::serving;
 };
@@ -202,13 +210,32 @@ server::server(const config::server_config& configuration, inherited_sockets inh
 }
 
 server::~server() {
-    end_shards();
-}
-
-void server::end_shards() {
     for (const auto& each : around_.shards) {
         each->stop_and_join();
     }
+}
+
+bool server::end_shards() {
+    bool all = true;
+    for (const auto& each : around_.shards) {
+        all = each->stop_and_join_within(join_time_max) && all;
+    }
+    return all;
+}
+
+// Without the destructors: a thread that cannot be joined may use anything.
+void server::leave() {
+    listener_.remove_file();
+    for (auto* const port : {&ops_, &admin_}) {
+        if (*port) {
+            (*port)->remove_file();
+        }
+    }
+    if (audit_) {
+        audit_->finish(last_words_time);
+    }
+    log_.flush();
+    std::_Exit(static_cast<int>(exit_status::failed));
 }
 
 void server::open_shards() {
@@ -311,7 +338,10 @@ void server::run() {
     log_addresses();
     tell_service_manager();
     loop_.run();
-    end_shards();
+    if (!end_shards()) {
+        log_.write(log_level::error, "a shard has stalled: its clients could not be told to go");
+        leave();
+    }
     if (audit_) {
         audit_->finish(configuration_.io_timeout);
     }
@@ -381,16 +411,7 @@ void server::on_signal(int number) {
             begin_shutdown();
             return;
         case stage::shutting_down:
-            listener_.remove_file();
-            for (auto* const port : {&ops_, &admin_}) {
-                if (*port) {
-                    (*port)->remove_file();
-                }
-            }
-            if (audit_) {
-                audit_->finish(last_words_time);
-            }
-            std::_Exit(static_cast<int>(exit_status::failed));
+            leave();
     }
 }
 
@@ -420,36 +441,41 @@ void server::drain() {
     reload_.close();
     manager_.status("shutting down: all clients are told to go");
     listener_.close();
-    on_all_shards(&shard::begin_drain, [this] { close_sessions(); });
+    on_all_shards(&shard::begin_drain, begin_drain_time_max, [this] { close_sessions(); });
 }
 
 void server::close_sessions() {
-    // The shards' own deadlines end what lingers; this one is for a shard that does not turn.
-    timer_.expires_after(configuration_.io_timeout + std::chrono::seconds{1});
-    timer_.async_wait([this](const boost::system::error_code& stopped) {
-        if (!stopped) {
-            stop();
-        }
-    });
-    on_all_shards(&shard::finish_drain, [this] { stop(); });
+    // The shards' own deadlines end what lingers.
+    on_all_shards(&shard::finish_drain, configuration_.io_timeout + std::chrono::seconds{1},
+                  [this] { stop(); });
 }
 
 void server::stop() {
+    ++step_;
+    timer_.cancel();
     signals_.cancel();
     loop_.stop();
 }
 
-void server::on_all_shards(void (shard::*step)(shard::callback), std::function<void()> then) {
+void server::on_all_shards(void (shard::*step)(shard::callback), core::nanoseconds patience,
+                           std::function<void()> then) {
     shards_awaited_ = around_.shards.size();
+    const std::uint64_t number = ++step_;
     for (const auto& each : around_.shards) {
-        ((*each).*step)([this, then] {
-            boost::asio::post(loop_, [this, then] {
-                if (--shards_awaited_ == 0) {
+        ((*each).*step)([this, number, then] {
+            boost::asio::post(loop_, [this, number, then] {
+                if (number == step_ && --shards_awaited_ == 0) {
                     then();
                 }
             });
         });
     }
+    timer_.expires_after(patience);
+    timer_.async_wait([this, number, then](const boost::system::error_code& stopped) {
+        if (!stopped && number == step_) {
+            then();
+        }
+    });
 }
 
 }  // namespace

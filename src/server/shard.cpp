@@ -65,7 +65,12 @@ void shard::start() {
     for (const auto& each : acceptors_) {
         each->start();
     }
-    thread_ = std::thread{[this] { loop_.run(); }};
+    std::promise<void> ended;
+    loop_ended_ = ended.get_future();
+    thread_ = std::thread{[this, ended = std::move(ended)]() mutable {
+        loop_.run();
+        ended.set_value();
+    }};
     ::pthread_setname_np(thread_.native_handle(), ("shard-" + std::to_string(number_)).c_str());
 }
 
@@ -95,6 +100,15 @@ void shard::end_by_operator(core::connected_session& who) {
 void shard::hand_over(claim_arrival claim) {
     boost::asio::post(loop_,
                       [this, claim = std::move(claim)]() mutable { arrive(std::move(claim)); });
+}
+
+bool shard::stop_and_join_within(core::nanoseconds patience) {
+    loop_.stop();
+    if (thread_.joinable() && loop_ended_.wait_for(patience) != std::future_status::ready) {
+        return false;
+    }
+    stop_and_join();
+    return true;
 }
 
 void shard::stop_and_join() {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -111,6 +112,9 @@ public:
     // Stops the loop where it stands, waits for the thread, and ends the sessions that are left
     // with ERROR 0x01, without granting their locks to anybody.
     void stop_and_join();
+    // The same unless the thread does not come to the end of its turn in that time: then false, and
+    // the shard cannot be destroyed.
+    [[nodiscard]] bool stop_and_join_within(core::nanoseconds patience);
 
 private:
     enum class stage { serving, refusing, draining };
@@ -181,6 +185,7 @@ private:
     stage stage_ = stage::serving;
     callback on_drained_;
     std::thread thread_;
+    std::future<void> loop_ended_;  // the thread is on its last instructions
 };
 
 }  // namespace monolock::server

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from support import audit
 from support.protocol import (
     CANONICAL_REASONS,
     HEARTBEAT_FRAME,
@@ -15,6 +16,7 @@ from support.protocol import (
     Waiting,
     acquire_frame,
 )
+from support.strace import injected, shard_threads
 from support.waiting import scaled, wait_until
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
@@ -171,6 +173,31 @@ def test_peers_that_stay_delay_the_end_by_the_io_timeout_at_most(start_server, t
     assert time.monotonic() - started_at < 3
     for client in [*stay, deaf]:
         client.close()
+
+
+def test_a_stalled_shard_does_not_keep_the_server(start_server, tmp_path):
+    """Clients of the other shard are told, what happened is in the audit log, and the end is an error that says so."""
+    log = tmp_path / "audit.log"
+    server = start_server("-threads", "2", "-io-timeout", "300ms", "-audit-log", str(log))
+    owners = [server.owner(f"lock-{index}") for index in range(16)]
+    with injected(shard_threads(server.pid)[0], "epoll_wait", "delay_enter=60s"):
+        for owner in owners:
+            owner.heartbeat()
+        time.sleep(0.3)
+        answered = [owner for owner in owners if owner.poll() is not None]
+        assert 0 < len(answered) < len(owners)
+        addresses = sorted(f"127.0.0.1:{owner.local_port}" for owner in answered)
+        signalled_at = time.monotonic()
+        server.signal(signal.SIGTERM)
+        for owner in answered:
+            owner.expect_error(SHUTTING_DOWN, within=5)
+            owner.close()
+        server.wait_record(lambda record: record["level"] == "error" and "stalled" in record["msg"], within=10)
+        assert time.monotonic() - signalled_at < 6
+    assert server.wait_exit(within=5) == 1  # the tracer, too, kept the process
+    assert sorted(record["remote_addr"] for record in audit.read(log) if record["event"] == "released") == addresses
+    for owner in owners:
+        owner.close()
 
 
 def test_end_waits_for_nobody_when_all_have_left(start_server):
