@@ -151,7 +151,7 @@ private:
     loop loop_{one_thread_hint};
     boost::asio::signal_set signals_{loop_, SIGTERM, SIGINT, SIGHUP};
     loop_timer timer_{loop_};
-    service_manager manager_{loop_};
+    service_manager manager_{loop_, log_};
     reload reload_{loop_, log_};
     std::optional<tls_files> tls_;
     std::optional<access_file> access_;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,9 @@ namespace monolock::server {
 namespace {
 
 using std::chrono::microseconds;
+
+// Whoever asks for more signs of life than this gets no more.
+constexpr microseconds interval_min{10'000};
 
 std::string_view variable(const char* name) {
     const char* const value = std::getenv(name);
@@ -47,10 +51,15 @@ std::string monotonic_now() {
 
 }  // namespace
 
-service_manager::service_manager(loop& on) : timer_{on}, patience_{patience_of_the_manager()} {
+service_manager::service_manager(loop& on, logger& log)
+    : timer_{on}, patience_{patience_of_the_manager()}, log_{&log} {
     const std::string_view where = variable("NOTIFY_SOCKET");
+    if (where.empty()) {
+        return;
+    }
     if ((!where.starts_with('/') && !where.starts_with('@')) ||
         where.size() >= sizeof address_.sun_path) {
+        complain("NOTIFY_SOCKET is no address of a Unix socket");
         return;
     }
     socket_ = posix::descriptor{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
@@ -94,16 +103,24 @@ void service_manager::keep_alive_while(std::function<bool()> is_well) {
 
 // sd_notify would wait for a service manager that is stuck, and this thread has signals and
 // administrators to serve (docs/decisions/0016).
-void service_manager::send(const std::string& message) noexcept {
-    if (socket_) {
-        static_cast<void>(::sendto(socket_.get(), message.data(), message.size(),
-                                   MSG_DONTWAIT | MSG_NOSIGNAL,
-                                   reinterpret_cast<const sockaddr*>(&address_), address_size_));
+void service_manager::send(const std::string& message) {
+    if (socket_ &&
+        ::sendto(socket_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                 reinterpret_cast<const sockaddr*>(&address_), address_size_) < 0) {
+        complain(std::generic_category().message(errno));
+    }
+}
+
+void service_manager::complain(std::string_view why) {
+    if (!std::exchange(complained_, true)) {
+        log_->write(telemetry::log_level::warn, "the service manager cannot be told how it goes",
+                    {{.key = "notify_socket", .value = variable("NOTIFY_SOCKET")},
+                     {.key = "reason", .value = why}});
     }
 }
 
 void service_manager::await_turn() {
-    timer_.expires_after(*patience_ / 2);
+    timer_.expires_after(std::max(*patience_ / 2, interval_min));
     timer_.async_wait([this](const boost::system::error_code& stopped) {
         if (stopped) {
             return;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "posix/descriptor.hpp"
+#include "server/logger.hpp"
 #include "server/loop.hpp"
 
 namespace monolock::server {
@@ -21,8 +22,9 @@ namespace monolock::server {
 // A status is one line for people, as `systemctl status` shows it.
 class service_manager {
 public:
-    // The service manager that the environment tells of.
-    explicit service_manager(loop& on);
+    // The service manager that the environment tells of. One that cannot be told anything is said
+    // in the log, once. The log must outlive this.
+    service_manager(loop& on, logger& log);
 
     // The server listens, and everything is loaded.
     void ready(std::string_view status);
@@ -45,7 +47,8 @@ public:
     void keep_alive_while(std::function<bool()> is_well);
 
 private:
-    void send(const std::string& message) noexcept;
+    void send(const std::string& message);
+    void complain(std::string_view why);
     void await_turn();
 
     posix::descriptor socket_;  // none: there is nobody to tell
@@ -54,7 +57,9 @@ private:
     loop_timer timer_;
     std::optional<std::chrono::microseconds> patience_;
     std::function<bool()> is_well_;
+    logger* log_;
     bool stopping_ = false;
+    bool complained_ = false;
 };
 
 }  // namespace monolock::server

@@ -44,12 +44,13 @@ protected:
     }
 
     loop loop_{one_thread_hint};
+    logger log_{telemetry::log_level::error, telemetry::log_format::text};
     monolock::test::scratch_folder folder_;
     posix::descriptor socket_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0)};
 };
 
 TEST_F(service_manager_test, is_told_how_the_server_fares) {
-    service_manager manager{loop_};
+    service_manager manager{loop_, log_};
     manager.ready("serving on 127.0.0.1:7070");
     EXPECT_EQ(heard(), "READY=1\nSTATUS=serving on 127.0.0.1:7070");
     manager.status("something else");
@@ -59,7 +60,7 @@ TEST_F(service_manager_test, is_told_how_the_server_fares) {
 }
 
 TEST_F(service_manager_test, is_told_when_a_reload_began) {
-    service_manager manager{loop_};
+    service_manager manager{loop_, log_};
     timespec before{};
     ::clock_gettime(CLOCK_MONOTONIC, &before);
     manager.reloading();
@@ -73,7 +74,7 @@ TEST_F(service_manager_test, is_told_when_a_reload_began) {
 }
 
 TEST_F(service_manager_test, hears_of_no_way_back_from_the_end) {
-    service_manager manager{loop_};
+    service_manager manager{loop_, log_};
     manager.stopping(1s, "shutting down");
     static_cast<void>(heard());
     manager.reloading();
@@ -84,16 +85,16 @@ TEST_F(service_manager_test, hears_of_no_way_back_from_the_end) {
 }
 
 TEST_F(service_manager_test, watches_only_if_it_says_so_to_us) {
-    EXPECT_FALSE(service_manager{loop_}.watches());
+    EXPECT_FALSE((service_manager{loop_, log_}.watches()));
     ::setenv("WATCHDOG_USEC", "10000000", 1);
-    EXPECT_TRUE(service_manager{loop_}.watches());
+    EXPECT_TRUE((service_manager{loop_, log_}.watches()));
     ::setenv("WATCHDOG_PID", "1", 1);  // meant for somebody else
-    EXPECT_FALSE(service_manager{loop_}.watches());
+    EXPECT_FALSE((service_manager{loop_, log_}.watches()));
 }
 
 TEST_F(service_manager_test, is_kept_assured_while_all_is_well_and_only_then) {
     ::setenv("WATCHDOG_USEC", "20000", 1);
-    service_manager manager{loop_};
+    service_manager manager{loop_, log_};
     int asked = 0;
     manager.keep_alive_while([&] { return ++asked != 2; });
     while (asked < 1) {
@@ -111,7 +112,7 @@ TEST_F(service_manager_test, is_kept_assured_while_all_is_well_and_only_then) {
 }
 
 TEST_F(service_manager_test, is_not_waited_for) {
-    service_manager manager{loop_};
+    service_manager manager{loop_, log_};
     const int many = 2'000;  // more than any queue of the kernel holds
     for (int count = 0; count < many; ++count) {
         manager.status(std::string(500, 'x'));
@@ -127,7 +128,7 @@ TEST_F(service_manager_test, is_not_waited_for) {
 }
 
 TEST_F(service_manager_test, that_is_not_there_or_went_away_harms_nobody) {
-    service_manager manager{loop_};
+    service_manager manager{loop_, log_};
     socket_.reset();
     manager.ready("serving");
     ::unsetenv("NOTIFY_SOCKET");

@@ -64,7 +64,16 @@ def test_a_service_manager_that_is_not_there_harms_nobody(start_server, tmp_path
     server.signal(signal.SIGHUP)
     server.owner("served").close()
     server.stop()
-    assert server.loud_lines() == []
+    assert [line["reason"] for line in server.loud_lines()] == ["No such file or directory"], "one line, and only once"
+
+
+@pytest.mark.parametrize("address", ["relative", "vsock:2:1234", "/" + "long" * 50])
+def test_an_address_that_is_none_is_said(start_server, address):
+    server = start_server(env={"NOTIFY_SOCKET": address})
+    server.owner("served").close()
+    server.stop()
+    (line,) = server.loud_lines()
+    assert line["level"] == "warn" and line["notify_socket"] == address
 
 
 def test_a_service_manager_that_does_not_listen_holds_nothing_up(start_server, manager):
