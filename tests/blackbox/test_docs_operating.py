@@ -137,7 +137,10 @@ def recipes():
 
 
 class Rotated:
-    """A server over mutual TLS that writes an audit log, rotated twice: audit.log.2.gz, audit.log.1, audit.log."""
+    """A server over mutual TLS that writes an audit log, rotated twice, with names as deploy/logrotate gives them."""
+
+    OLDEST = "audit.log-20260228-1772236800.gz"
+    OLDER = "audit.log-20260301-1772323200"
 
     def __init__(self, folder):
         self.folder = folder
@@ -154,9 +157,9 @@ class Rotated:
             return len(audit.read(self.current)) == records
 
         wait_until(written, f"{records} records are in the log")
-        older = self.current.with_name("audit.log.1")
+        older = self.folder / self.OLDER
         if older.exists():
-            with gzip.open(self.folder / "audit.log.2.gz", "wb") as packed:
+            with gzip.open(self.folder / self.OLDEST, "wb") as packed:
                 packed.write(older.read_bytes())
             older.unlink()
         self.current.rename(older)
@@ -177,8 +180,8 @@ class Rotated:
         assert fetch(str(self.admin), target, method=method).status == 200
 
     def records(self):
-        first = gzip.decompress((self.folder / "audit.log.2.gz").read_bytes()).decode()
-        return audit.parse_text(first) + audit.read(self.folder / "audit.log.1", self.current)
+        first = gzip.decompress((self.folder / self.OLDEST).read_bytes()).decode()
+        return audit.parse_text(first) + audit.read(self.folder / self.OLDER, self.current)
 
 
 @pytest.fixture(scope="module")
