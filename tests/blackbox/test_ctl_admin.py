@@ -276,7 +276,8 @@ def test_release_shows_whom_it_ends_and_asks(managed):
     with managed.connect() as owner, managed.connect() as waiter:
         token = owner.own("n")
         waiter.queue("n")
-        for answer in ["n\n", "\n", "no\n", "yikes\n", "y" * 99 + "\n", "\x04"]:
+        wordy = ["yo\n", "you sure?\n", "yes but wait\n", "y" + " " * 99 + "but wait\n"]
+        for answer in ["n\n", "\n", "no\n", "y" * 99 + "\n", "\x04", *wordy]:
             with on_terminal(managed, "release", "n") as screen:
                 screen.read_until(rf"held by 127\.0\.0\.1:{owner.local_port}, .*token {token}")
                 screen.read_until(r"1 waits\r\nEnd this claim\? \[y/N\] ")
@@ -291,6 +292,21 @@ def test_release_shows_whom_it_ends_and_asks(managed):
             assert status == 0 and "released n" in seen
         owner.expect_refused(CLOSED)
         waiter.expect_acquired()
+
+
+def test_what_was_typed_before_the_question_does_not_answer_it(managed, tmp_path):
+    go = tmp_path / "go"
+    script = 'while [ ! -e "$1" ]; do sleep 0.01; done; exec "$2" release n'
+    with managed.owner("n") as owner:
+        with Screen("sh", "-c", script, "sh", go, binary(), env=admin_env(managed)) as screen:
+            screen.type("y\n")
+            screen.read_until("y\r\n")
+            go.touch()
+            screen.read_until(r"\[y/N\] ")
+            screen.type("n\n")
+            status, seen = screen.end()
+            assert status == 3 and "nobody was ended" in seen
+        owner.heartbeat().expect_acquired()
 
 
 def test_an_owner_that_comes_while_the_question_stands_is_spared(managed):
@@ -311,7 +327,7 @@ def test_kick_asks_too_and_names_the_place(managed):
         who = f"127.0.0.1:{second.local_port}"
         with on_terminal(managed, "kick", "n", who) as screen:
             screen.read_until(rf"{re.escape(who)}, .* in place 2 of 2\r\nEnd this claim\? \[y/N\] ")
-            screen.type("yes\n")
+            screen.type(" YES \n")
             assert screen.end()[0] == 0
         second.expect_refused(CLOSED)
         with on_terminal(managed, "kick", "n", "127.0.0.1:1") as screen:

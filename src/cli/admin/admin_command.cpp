@@ -1,10 +1,6 @@
 #include "cli/admin/admin_command.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -15,6 +11,7 @@
 #include "cli/admin/admin_api.hpp"
 #include "cli/admin/admin_arguments.hpp"
 #include "cli/admin/lock_text.hpp"
+#include "cli/admin/question.hpp"
 #include "cli/admin/watch.hpp"
 #include "cli/colour.hpp"
 #include "cli/console.hpp"
@@ -36,45 +33,12 @@ int print_result(const std::string& text) {
 
 // Whoever pipes something in, or has no terminal, is a program and knows what it wants.
 bool is_to_be_asked(bool yes) noexcept {
-    return !yes && ::isatty(STDIN_FILENO) == 1;
-}
-
-// The line that is typed, as far as it matters; nothing if none comes.
-std::optional<std::string> typed_line() {
-    constexpr std::size_t size_max = 16;
-    std::string line;
-    for (char letter = 0;;) {
-        const ssize_t size = ::read(STDIN_FILENO, &letter, 1);
-        if (size < 0 && errno == EINTR) {
-            continue;
-        }
-        if (size <= 0) {
-            return std::nullopt;
-        }
-        if (letter == '\n') {
-            return line;
-        }
-        if (line.size() < size_max) {
-            line += letter;
-        }
-    }
-}
-
-// Where the person sees it, even if standard error goes to a file.
-void say_on_terminal(const std::string& text) {
-    const int screen = ::isatty(STDERR_FILENO) == 1 ? STDERR_FILENO : STDIN_FILENO;
-    static_cast<void>(!::write(screen, text.data(), text.size()));
+    return !yes && can_ask();
 }
 
 // Throws unless the answer is yes.
-void confirm(const std::string& question) {
-    say_on_terminal(question + " [y/N] ");
-    const auto answer = typed_line();
-    if (!answer) {
-        say_on_terminal("\n");
-    }
-    constexpr std::array yes{"y", "Y", "yes", "Yes", "YES"};
-    if (!answer || std::ranges::find(yes, *answer) == yes.end()) {
+void confirm() {
+    if (!ask_on_terminal("End this claim?")) {
         throw admin_error{exit_code::declined, "nobody was ended"};
     }
 }
@@ -120,7 +84,7 @@ std::optional<std::uint64_t> confirm_release(const release_options& told, admin_
     }
     say_on_terminal(lock_called(told.name) + " is held by " + describe(*lock.holder) + "\n" +
                     count_waiters(lock.waiters_total) + "\n");
-    confirm("End this claim?");
+    confirm();
     return lock.holder->token;
 }
 
@@ -146,7 +110,7 @@ std::string confirm_kick(const kick_options& told, admin_api& api) {
     const auto place = found - lock.waiters.begin() + 1;
     say_on_terminal(describe(*found) + ", waits for " + lock_called(told.name) + " in place " +
                     std::to_string(place) + " of " + std::to_string(lock.waiters_total) + "\n");
-    confirm("End this claim?");
+    confirm();
     return std::to_string(found->id);
 }
 

@@ -1,0 +1,71 @@
+#include "cli/admin/question.hpp"
+
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+
+namespace monolock::cli {
+
+namespace {
+
+// The line that is typed; nothing if none comes.
+std::optional<std::string> typed_line() {
+    std::string line;
+    for (char letter = 0;;) {
+        const ssize_t size = ::read(STDIN_FILENO, &letter, 1);
+        if (size < 0 && errno == EINTR) {
+            continue;
+        }
+        if (size <= 0) {
+            return std::nullopt;
+        }
+        if (letter == '\n') {
+            return line;
+        }
+        line += letter;  // a terminal's line has an end: 4096 bytes
+    }
+}
+
+std::string_view without_blanks_around(std::string_view text) noexcept {
+    constexpr std::string_view blanks = " \t\r";
+    const std::size_t begin = text.find_first_not_of(blanks);
+    return begin == std::string_view::npos
+               ? ""
+               : text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
+}  // namespace
+
+bool can_ask() noexcept {
+    return ::isatty(STDIN_FILENO) == 1;
+}
+
+void say_on_terminal(std::string_view text) noexcept {
+    const int screen = ::isatty(STDERR_FILENO) == 1 ? STDERR_FILENO : STDIN_FILENO;
+    static_cast<void>(!::write(screen, text.data(), text.size()));
+}
+
+bool ask_on_terminal(std::string_view question) {
+    while (::tcflush(STDIN_FILENO, TCIFLUSH) != 0 && errno == EINTR) {
+    }
+    say_on_terminal(std::string{question} + " [y/N] ");
+    const auto answer = typed_line();
+    if (!answer) {
+        say_on_terminal("\n");
+    }
+    return answer && is_yes(*answer);
+}
+
+bool is_yes(std::string_view line) noexcept {
+    constexpr std::array<std::string_view, 2> yes{"y", "yes"};
+    const std::string_view answer = without_blanks_around(line);
+    const auto same = [](char typed, char letter) { return (typed | 0x20) == letter; };
+    return std::ranges::any_of(
+        yes, [&](std::string_view each) { return std::ranges::equal(answer, each, same); });
+}
+
+}  // namespace monolock::cli
