@@ -191,7 +191,7 @@ def test_what_is_no_admin_api(managed, start_server):
 
 
 class ScriptedApi(http.server.ThreadingHTTPServer):
-    """Gives the answers of a script, (status, document) each, and keeps what it was asked."""
+    """Gives the answers of a script, (status, document or text) each, and keeps what it was asked."""
 
     def __init__(self, *script):
         super().__init__(("127.0.0.1", 0), ScriptedHandler)
@@ -212,7 +212,7 @@ class ScriptedHandler(http.server.BaseHTTPRequestHandler):
     def answer(self):
         self.server.asked.append(f"{self.command} {self.path}")
         status, document = self.server.script.pop(0)
-        body = json.dumps(document).encode()
+        body = (document if isinstance(document, str) else json.dumps(document)).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -234,6 +234,46 @@ def test_what_the_server_refuses(answer, status):
             assert done.stderr.count("\n") == 1 and "\x1b" not in done.stderr
             done = ctl(*words, "--json", env=api.env())
             assert done.returncode == status and json.loads(done.stdout) == {"error": error}
+
+
+CALLS = [("locks",), ("show", "n"), ("release", "n"), ("kick", "n", "1"), ("info",)]
+CLAIM = {"id": 1, "identity": "", "remote_addr": "127.0.0.1:1", "lease_ms": 10}
+HOLDER = CLAIM | {"since": "2026-03-01T09:30:00.250Z", "held_ms": 1, "silent_ms": 1, "token": 1}
+LOCK = {"name": "n", "holder": HOLDER, "waiters": [], "waiters_total": 0}
+
+
+def refused_as_foreign(words, status, document):
+    """That it ends with 70 in both modes, in words that say what is not known after a change."""
+    with ScriptedApi(*[(status, document)] * 2) as api:
+        done = ctl(*words, env=api.env())
+        assert done.returncode == 70 and not done.stdout, (words, document, done)
+        assert address_text(api.server_address) in done.stderr and done.stderr.count("\n") == 1
+        asked_to_end = words[0] in ("release", "kick")
+        assert ("whether the claim was ended is not known" in done.stderr) == asked_to_end, done
+        in_json = ctl(*words, "--json", env=api.env())
+        assert in_json.returncode == 70 and done.stderr == in_json.stderr, (words, document, in_json)
+        assert json.loads(in_json.stdout) == {"error": done.stderr.removeprefix("monolockctl: ").rstrip("\n")}
+
+
+@pytest.mark.parametrize("words", CALLS, ids=lambda words: words[0])
+def test_a_foreign_answer_is_no_success(words):
+    foreign = [{}, {"foo": 1}, {"locks": [None]}, {"locks": {}}, LOCK | {"waiters_total": -1}]
+    foreign.append(LOCK | {"holder": HOLDER | {"held_ms": 2**64 - 1}})
+    foreign += [HOLDER | {"name": "n", "token": -1}, HOLDER | {"name": "another"}, CLAIM | {"name": "n"}]
+    if words[0] != "locks":
+        foreign.append({"locks": []})
+    for document in foreign:
+        refused_as_foreign(words, 200, document)
+    refused_as_foreign(words, 404, {"message": "Not Found"})
+    if words[0] in ("locks", "info"):  # which every server has
+        refused_as_foreign(words, 404, {"error": "Not Found"})
+
+
+@pytest.mark.parametrize("words", CALLS, ids=lambda words: words[0])
+def test_an_answer_that_is_nested_deeply(words):
+    deep = "[" * 200_000 + "]" * 200_000
+    for status in (200, 500):
+        refused_as_foreign(words, status, f'{{"error": "x", "locks": {deep}}}')
 
 
 def test_a_listing_that_is_not_kept_begins_anew():

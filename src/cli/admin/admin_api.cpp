@@ -74,16 +74,41 @@ json admin_api::ask(const std::string& target) {
     return document_of(channel_->get(target));
 }
 
-json admin_api::change(std::string_view method, const std::string& target) {
-    return document_of(channel_->change(method, target));
+json admin_api::ask_any_server(const std::string& target) {
+    try {
+        return ask(target);
+    } catch (const refusal& no) {
+        if (no.status() == exit_code::not_there) {
+            throw bad_answer{"it knows no " + target.substr(0, target.find('?'))};
+        }
+        throw;
+    }
+}
+
+template <class Claim>
+json admin_api::change(std::string_view method, const std::string& target, std::string_view name,
+                       Claim claim_from) {
+    const admin_answer answer = channel_->change(method, target);
+    try {
+        json ended = document_of(answer);
+        check_name(ended, name);
+        static_cast<void>(claim_from(ended));
+        return ended;
+    } catch (const bad_answer& failed) {
+        throw bad_answer{failed.why() + change_unknown};
+    }
 }
 
 json admin_api::info() {
-    return ask("/api/info");
+    json info = ask_any_server("/api/info");
+    check_info(info);
+    return info;
 }
 
 json admin_api::first_locks(const std::optional<std::string>& match, std::size_t count) {
-    return ask(first_page(match, count));
+    json page = ask_any_server(first_page(match, count));
+    static_cast<void>(locks_from(page));
+    return page;
 }
 
 json admin_api::locks(const std::optional<std::string>& match) {
@@ -104,29 +129,33 @@ json admin_api::all_pages(json page) {
     json all = json::array();
     while (true) {
         json& found = page["locks"];
-        if (!found.is_array()) {
-            throw bad_answer{"a listing without locks"};
-        }
         std::move(found.begin(), found.end(), std::back_inserter(all));
         const auto next = text_of(page, "next");
         if (!next || found.empty()) {
             return json::object({{"locks", std::move(all)}});
         }
         page = ask(*next);
+        static_cast<void>(locks_from(page));
     }
 }
 
 json admin_api::show(std::string_view name) {
-    return ask(about("/api/lock", name));
+    json lock = ask(about("/api/lock", name));
+    check_name(lock, name);
+    static_cast<void>(lock_from(lock));
+    return lock;
 }
 
 json admin_api::release(std::string_view name, std::optional<std::uint64_t> token) {
-    return change("POST", about("/api/lock/release", name) +
-                              (token ? "&token=" + std::to_string(*token) : ""));
+    return change(
+        "POST",
+        about("/api/lock/release", name) + (token ? "&token=" + std::to_string(*token) : ""), name,
+        holder_from);
 }
 
 json admin_api::kick(std::string_view name, std::string_view who) {
-    return change("DELETE", about("/api/lock/waiter", name) + "&id=" + percent_encoded(who));
+    return change("DELETE", about("/api/lock/waiter", name) + "&id=" + percent_encoded(who), name,
+                  waiter_from);
 }
 
 }  // namespace monolock::cli

@@ -27,8 +27,8 @@ private:
     json document_;
 };
 
-// The admin API's calls, by name. Each returns the document of a 200, or throws: refusal, else
-// admin_error.
+// The admin API's calls, by name. Each returns the document of a 200, as it came and checked to be
+// what it should be, or throws: refusal, else admin_error.
 class admin_api {
 public:
     // The channel must outlive it.
@@ -47,7 +47,12 @@ private:
     // The locks of this page and of all behind it.
     [[nodiscard]] json all_pages(json page);
     [[nodiscard]] json ask(const std::string& target);
-    [[nodiscard]] json change(std::string_view method, const std::string& target);
+    // Of what every server has: there 404 is the answer of something else.
+    [[nodiscard]] json ask_any_server(const std::string& target);
+    // Claim is what makes facts of the claim that was ended.
+    template <class Claim>
+    [[nodiscard]] json change(std::string_view method, const std::string& target,
+                              std::string_view name, Claim claim_from);
 
     admin_channel* channel_;
 };

@@ -190,8 +190,7 @@ admin_answer admin_channel::change(std::string_view method, std::string_view tar
         try {
             return stream->read_whole();
         } catch (const admin_error& failed) {
-            throw admin_error{failed.status(), std::string{failed.what()} +
-                                                   "; whether the claim was ended is not known"};
+            throw admin_error{failed.status(), std::string{failed.what()} + change_unknown};
         }
     });
 }

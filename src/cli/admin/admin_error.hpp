@@ -29,8 +29,17 @@ public:
 class bad_answer : public admin_error {
 public:
     explicit bad_answer(const std::string& why)
-        : admin_error{exit_code::refused, "no admin API of monolock answers there: " + why} {}
+        : admin_error{exit_code::refused, "no admin API of monolock answers there: " + why},
+          why_{why} {}
+
+    [[nodiscard]] const std::string& why() const noexcept { return why_; }
+
+private:
+    std::string why_;
 };
+
+// What is added to the error of a change that was sent and has no answer that says what it did.
+constexpr const char* change_unknown = "; whether the claim was ended is not known";
 
 // Somebody wants the waiting to end: the interrupt descriptor became readable. No failure.
 class interrupted : public std::exception {};

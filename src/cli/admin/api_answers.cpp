@@ -1,6 +1,5 @@
 #include "cli/admin/api_answers.hpp"
 
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/admin/admin_error.hpp"
@@ -31,7 +30,7 @@ std::string text_at(const json& document, const char* key) {
     return value.get<std::string>();
 }
 
-std::uint64_t number_at(const json& document, const char* key) {
+std::uint64_t count_at(const json& document, const char* key) {
     const json& value = at(document, key);
     if (!value.is_number_unsigned()) {
         throw_unknown(std::string{"\""} + key + "\" is no count");
@@ -39,9 +38,20 @@ std::uint64_t number_at(const json& document, const char* key) {
     return value.get<std::uint64_t>();
 }
 
+// An id, a token: counted from 1.
+std::uint64_t number_at(const json& document, const char* key) {
+    const std::uint64_t number = count_at(document, key);
+    if (number == 0) {
+        throw_unknown(std::string{"\""} + key + "\" is out of range");
+    }
+    return number;
+}
+
+// 285,000 years at the most, so that a few times as much can be computed with.
 milliseconds age_at(const json& document, const char* key) {
-    const std::uint64_t count = number_at(document, key);
-    if (count > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    constexpr std::uint64_t age_max = std::uint64_t{1} << 53U;
+    const std::uint64_t count = count_at(document, key);
+    if (count > age_max) {
         throw_unknown(std::string{"\""} + key + "\" is out of range");
     }
     return milliseconds{count};
@@ -65,7 +75,14 @@ void read_claim(claim_facts& into, const json& document) {
 }  // namespace
 
 json parse_object(std::string_view text) {
-    json document = json::parse(text, nullptr, false);
+    constexpr int depth_max = 16;  // the deepest of the API: a waiter in a lock in a listing
+    const json::parser_callback_t bounded = [](int depth, json::parse_event_t, json&) {
+        if (depth > depth_max) {
+            throw_unknown("JSON that is nested too deeply");
+        }
+        return true;
+    };
+    json document = json::parse(text, bounded, false);
     if (document.is_discarded() || !document.is_object()) {
         throw_unknown("no JSON");
     }
@@ -101,12 +118,15 @@ lock_facts lock_from(const json& document) {
     lock_facts made{.name = text_at(document, "name"),
                     .holder = std::nullopt,
                     .waiters = {},
-                    .waiters_total = number_at(document, "waiters_total")};
+                    .waiters_total = count_at(document, "waiters_total")};
     if (const json& holder = at(document, "holder"); !holder.is_null()) {
         made.holder = holder_from(holder);
     }
     for (const json& each : list_at(document, "waiters")) {
         made.waiters.push_back(waiter_from(each));
+    }
+    if (made.waiters.size() > made.waiters_total) {
+        throw_unknown("more waiters than \"waiters_total\"");
     }
     return made;
 }
@@ -134,6 +154,26 @@ change_facts change_from(const json& document) {
         made.reason = text_at(document, "reason");
     }
     return made;
+}
+
+std::uint64_t lost_from(const json& document) {
+    return count_at(document, "changes");
+}
+
+void check_info(const json& document) {
+    static_cast<void>(text_at(document, "version"));
+    static_cast<void>(age_at(document, "uptime_ms"));
+    static_cast<void>(count_at(document, "locks"));
+    static_cast<void>(count_at(document, "sessions"));
+    if (!at(document, "config").is_object()) {
+        throw_unknown("\"config\" is no object");
+    }
+}
+
+void check_name(const json& document, std::string_view name) {
+    if (text_at(document, "name") != name) {
+        throw_unknown("it tells of another lock");
+    }
 }
 
 std::optional<std::string> text_of(const json& document, std::string_view key) {

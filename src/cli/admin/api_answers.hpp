@@ -52,7 +52,8 @@ struct change_facts {
     std::string reason;                  // of a release
 };
 
-// The document, whatever it says. Throws bad_answer if the text is no JSON object.
+// The document, whatever it says. Throws bad_answer if the text is no JSON object, or one that is
+// nested deeper than any of the API: what works on a document works on its depth with the stack.
 [[nodiscard]] json parse_object(std::string_view text);
 
 // The document on one line, in ASCII: nothing in it moves a cursor.
@@ -61,12 +62,20 @@ struct change_facts {
 // {"error": "why"}, as the server has it too.
 [[nodiscard]] json error_document(std::string_view why);
 
-// Each throws bad_answer if the document is not what it should be.
+// Each throws bad_answer if the document is not what it should be: the way to check one that is
+// shown as it came, too.
 [[nodiscard]] holder_facts holder_from(const json& document);
 [[nodiscard]] waiter_facts waiter_from(const json& document);
 [[nodiscard]] lock_facts lock_from(const json& document);
 [[nodiscard]] std::vector<lock_facts> locks_from(const json& document);
 [[nodiscard]] change_facts change_from(const json& document);
+// How many changes a "lost" event tells of.
+[[nodiscard]] std::uint64_t lost_from(const json& document);
+
+// Throws bad_answer unless it says of a server what info says.
+void check_info(const json& document);
+// Throws bad_answer unless it tells of the lock of that name.
+void check_name(const json& document, std::string_view name);
 
 // The text under the key; nothing if there is none.
 [[nodiscard]] std::optional<std::string> text_of(const json& document, std::string_view key);

@@ -59,10 +59,79 @@ TEST(api_answers, what_is_something_else_is_refused) {
         other["holder"][key] = -1;
         EXPECT_THROW(static_cast<void>(lock_from(other)), bad_answer) << key;
     }
-    json far = good;
-    far["holder"]["held_ms"] = 0xFFFF'FFFF'FFFF'FFFFU;
-    EXPECT_THROW(static_cast<void>(lock_from(far)), bad_answer);
     EXPECT_THROW(static_cast<void>(locks_from(good)), bad_answer);
+    EXPECT_THROW(static_cast<void>(locks_from(parse_object(R"({"locks":[null]})"))), bad_answer);
+}
+
+TEST(api_answers, numbers_have_their_range) {
+    const json good = parse_object(lock_answer);
+    const auto refuses = [&](const char* key, const json& number) {
+        json other = good;
+        other["holder"][key] = number;
+        EXPECT_THROW(static_cast<void>(lock_from(other)), bad_answer) << key << " " << number;
+    };
+    for (const char* const key : {"held_ms", "silent_ms", "lease_ms"}) {
+        for (const json& number : {json(-1), json(0.5), json(1e30), json((1ULL << 53U) + 1),
+                                   json(0xFFFF'FFFF'FFFF'FFFFU)}) {
+            refuses(key, number);
+        }
+    }
+    for (const char* const key : {"id", "token"}) {
+        for (const json& number : {json(-1), json(0U), json(1e30)}) {
+            refuses(key, number);
+        }
+    }
+    json crowded = good;
+    crowded["waiters_total"] = 0U;
+    EXPECT_THROW(static_cast<void>(lock_from(crowded)), bad_answer);
+}
+
+// Far more than any stack holds.
+TEST(api_answers, what_is_nested_deeply_is_refused_before_it_is_built) {
+    constexpr std::size_t depth = 200'000;
+    for (const std::string_view open : {"{\"a\":", "["}) {
+        std::string text = "{\"a\":";
+        for (std::size_t count = 0; count < depth; ++count) {
+            text += open;
+        }
+        EXPECT_THROW(static_cast<void>(parse_object(text)), bad_answer);
+        const std::string close = open == "[" ? "]" : "}";
+        text += "1";
+        for (std::size_t count = 0; count <= depth; ++count) {
+            text += count == depth ? "}" : close;
+        }
+        EXPECT_THROW(static_cast<void>(parse_object(text)), bad_answer);
+    }
+    // What a server of tomorrow may say.
+    EXPECT_NO_THROW(static_cast<void>(parse_object(R"({"a":[{"b":[{"c":[[[]]]}]}]})")));
+}
+
+TEST(api_answers, info_is_of_a_server) {
+    const json good = parse_object(
+        R"({"version":"1","uptime_ms":1,"config":{},"locks":0,"sessions":0,"tomorrow":1})");
+    EXPECT_NO_THROW(check_info(good));
+    for (const auto& [key, value] : good.items()) {
+        json other = good;
+        other[key] = nullptr;
+        if (key == "tomorrow") {
+            EXPECT_NO_THROW(check_info(other));
+        } else {
+            EXPECT_THROW(check_info(other), bad_answer) << key;
+        }
+    }
+}
+
+TEST(api_answers, the_lock_that_was_asked_for) {
+    EXPECT_NO_THROW(check_name(parse_object(lock_answer), "a\nb"));
+    EXPECT_THROW(check_name(parse_object(lock_answer), "a"), bad_answer);
+    EXPECT_THROW(check_name(parse_object("{}"), ""), bad_answer);
+}
+
+TEST(api_answers, how_much_was_lost) {
+    EXPECT_EQ(lost_from(parse_object(R"({"changes":3})")), 3U);
+    for (const char* const text : {"{}", R"({"changes":"3"})", R"({"changes":-3})"}) {
+        EXPECT_THROW(static_cast<void>(lost_from(parse_object(text))), bad_answer) << text;
+    }
 }
 
 TEST(api_answers, changes) {

@@ -185,8 +185,7 @@ private:
             take_change(parse_object(event.data));
         } else if (event.kind == "lost") {
             // So much happened that the server did not keep it. What there is now comes anew.
-            const json told = parse_object(event.data);
-            const auto count = told.value("changes", std::uint64_t{0});
+            const auto count = lost_from(parse_object(event.data));
             show(told_.json ? to_line(json::object({{"event", "lost"}, {"changes", count}}))
                             : "lost " + std::to_string(count) + " changes\n");
             show_held();
