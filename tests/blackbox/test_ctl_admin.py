@@ -276,17 +276,44 @@ def test_an_answer_that_is_nested_deeply(words):
         refused_as_foreign(words, status, f'{{"error": "x", "locks": {deep}}}')
 
 
+def page(*names, next_page="/api/locks?limit=500&snapshot=1&after=x"):
+    return (200, {"locks": [LOCK | {"name": name} for name in names], "next": next_page})
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [page("a"), page("a")],
+        [page("b"), page("a")],
+        [page("a"), page()],
+        [page()],
+        [page("b", "a")],
+        [page("a", next_page="http://127.0.0.1/api/locks?after=a")],
+        [page("a", next_page="/api/lock/release?name=a")],
+        [page("a", next_page="/api/locks?after=a HTTP/1.1\r\nX-Smuggled: yes\r\n\r\n")],
+    ],
+)
+def test_pages_that_lead_nowhere_or_elsewhere(script):
+    with ScriptedApi(*script) as api:
+        done = ctl("locks", env=api.env())
+        assert done.returncode == 70 and not done.stdout and done.stderr.count("\n") == 1, done
+        assert len(api.asked) == len(script) and not api.script
+
+
 def test_a_listing_that_is_not_kept_begins_anew():
-    page = {"locks": [], "next": "/api/locks?limit=500&snapshot=1&after=a"}
-    lock = {"name": "a", "holder": None, "waiters": [], "waiters_total": 0}
+    lock, (_, begun) = LOCK | {"name": "a"}, page("a")
     gone = (404, {"error": "this listing is not kept any more: begin anew"})
-    first = (200, page | {"locks": [lock]})
+    first = (200, begun)
     with ScriptedApi(first, gone, first, (200, {"locks": [lock | {"name": "b"}]})) as api:
         done = ctl("locks", "--match", "a b*", "--json", env=api.env())
         assert [each["name"] for each in json.loads(done.stdout)["locks"]] == ["a", "b"]
-        assert api.asked == ["GET /api/locks?limit=500&match=a%20b%2A", "GET " + page["next"]] * 2
+        assert api.asked == ["GET /api/locks?limit=500&match=a%20b%2A", "GET " + begun["next"]] * 2
     with ScriptedApi(*[first, gone] * 3) as api:
-        assert ctl("locks", env=api.env()).returncode == 69 and not api.script
+        done = ctl("locks", env=api.env())
+        assert done.returncode == 69 and not done.stdout and "listing" in done.stderr and not api.script
+    with ScriptedApi(first, gone, (200, {"locks": [lock | {"name": "b"}]})) as api:
+        heading, row = ctl("locks", env=api.env()).stdout.splitlines()
+        assert row.split()[0] == "b"  # and nothing of what was begun before
 
 
 def test_output_that_cannot_be_written(managed):

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "server/http/target.hpp"
 #include "telemetry/escape.hpp"
@@ -127,15 +128,20 @@ json admin_api::locks(const std::optional<std::string>& match) {
 
 json admin_api::all_pages(json page) {
     json all = json::array();
+    std::string last;  // a name before all others
     while (true) {
-        json& found = page["locks"];
-        std::move(found.begin(), found.end(), std::back_inserter(all));
-        const auto next = text_of(page, "next");
-        if (!next || found.empty()) {
+        const std::vector<lock_facts> found = locks_from(page, last);
+        const auto next = next_page_from(page);
+        json& documents = page["locks"];
+        std::move(documents.begin(), documents.end(), std::back_inserter(all));
+        if (!next) {
             return json::object({{"locks", std::move(all)}});
         }
+        if (found.empty()) {
+            throw bad_answer{"a listing that does not go on"};
+        }
+        last = found.back().name;
         page = ask(*next);
-        static_cast<void>(locks_from(page));
     }
 }
 

@@ -35,7 +35,8 @@ public:
     explicit admin_api(admin_channel& through) : channel_{&through} {}
 
     [[nodiscard]] json info();
-    // Every lock that matches, page by page, of one listing: {"locks": […]}.
+    // Every lock that matches, once, page by page of one listing: {"locks": […]}. Ends, whatever
+    // the pages say.
     [[nodiscard]] json locks(const std::optional<std::string>& match);
     // The first so many of them.
     [[nodiscard]] json first_locks(const std::optional<std::string>& match, std::size_t count);

@@ -1,5 +1,6 @@
 #include "cli/admin/api_answers.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/admin/admin_error.hpp"
@@ -131,12 +132,30 @@ lock_facts lock_from(const json& document) {
     return made;
 }
 
-std::vector<lock_facts> locks_from(const json& document) {
+std::vector<lock_facts> locks_from(const json& document, std::string_view behind) {
     std::vector<lock_facts> made;
+    std::string last{behind};
     for (const json& each : list_at(document, "locks")) {
         made.push_back(lock_from(each));
+        if (made.back().name <= last) {
+            throw_unknown("a listing that is not in order");
+        }
+        last = made.back().name;
     }
     return made;
+}
+
+std::optional<std::string> next_page_from(const json& page) {
+    if (!page.contains("next")) {
+        return std::nullopt;
+    }
+    std::string next = text_at(page, "next");
+    const bool plain =
+        std::ranges::all_of(next, [](char letter) { return letter > ' ' && letter < '\x7f'; });
+    if (!plain || !next.starts_with("/api/locks?")) {
+        throw_unknown("\"next\" is no page of a listing");
+    }
+    return next;
 }
 
 change_facts change_from(const json& document) {

@@ -67,7 +67,11 @@ struct change_facts {
 [[nodiscard]] holder_facts holder_from(const json& document);
 [[nodiscard]] waiter_facts waiter_from(const json& document);
 [[nodiscard]] lock_facts lock_from(const json& document);
-[[nodiscard]] std::vector<lock_facts> locks_from(const json& document);
+// A listing, or a page of one: names rise, from behind that one.
+[[nodiscard]] std::vector<lock_facts> locks_from(const json& document,
+                                                 std::string_view behind = {});
+// Where the page behind this one is, on the same server; nothing if this is the last.
+[[nodiscard]] std::optional<std::string> next_page_from(const json& page);
 [[nodiscard]] change_facts change_from(const json& document);
 // How many changes a "lost" event tells of.
 [[nodiscard]] std::uint64_t lost_from(const json& document);

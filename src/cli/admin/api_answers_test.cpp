@@ -86,6 +86,41 @@ TEST(api_answers, numbers_have_their_range) {
     EXPECT_THROW(static_cast<void>(lock_from(crowded)), bad_answer);
 }
 
+json page_of(const std::vector<std::string>& names) {
+    json page = json::object({{"locks", json::array()}});
+    for (const std::string& name : names) {
+        page["locks"].push_back(parse_object(lock_answer));
+        page["locks"].back()["name"] = name;
+    }
+    return page;
+}
+
+TEST(api_answers, a_listing_is_in_order) {
+    EXPECT_EQ(locks_from(page_of({})).size(), 0U);
+    EXPECT_EQ(locks_from(page_of({"a", "b", "\x7f", "\u00fc"})).size(), 4U);  // as bytes
+    EXPECT_EQ(locks_from(page_of({"b"}), "a").size(), 1U);
+    for (const auto& names :
+         {std::vector<std::string>{"a", "a"}, {"b", "a"}, {""}, {"\u00fc", "z"}}) {
+        EXPECT_THROW(static_cast<void>(locks_from(page_of(names))), bad_answer);
+    }
+    EXPECT_THROW(static_cast<void>(locks_from(page_of({"b", "c"}), "b")), bad_answer);
+}
+
+TEST(api_answers, the_next_page_is_a_page_of_the_same_server) {
+    const auto next_of = [](const json& next) {
+        return next_page_from(json::object({{"locks", json::array()}, {"next", next}}));
+    };
+    EXPECT_EQ(next_page_from(page_of({})), std::nullopt);
+    EXPECT_EQ(next_of("/api/locks?limit=5&after=%C3%BC"), "/api/locks?limit=5&after=%C3%BC");
+    for (const json& next :
+         {json("http://10.0.0.1/api/locks?after=a"), json("//10.0.0.1/api/locks?after=a"),
+          json("/api/locks"), json("/api/lock/release?name=n"), json("/api/locks/n/release?x"),
+          json("/api/locks?after=a b"), json("/api/locks?a HTTP/1.1\r\nX: y"),
+          json("/api/locks?\u00fc"), json("/api/locks?\x7f"), json(""), json(nullptr), json(7)}) {
+        EXPECT_THROW(static_cast<void>(next_of(next)), bad_answer) << next;
+    }
+}
+
 // Far more than any stack holds.
 TEST(api_answers, what_is_nested_deeply_is_refused_before_it_is_built) {
     constexpr std::size_t depth = 200'000;

@@ -89,7 +89,7 @@ private:
             api.first_locks(told_.match, height > other_lines ? height - other_lines : 1);
         const auto locks = locks_from(listing);
         body_ = locks.empty() ? no_locks_text(told_.match) : locks_text(locks, coloured_);
-        if (text_of(listing, "next")) {
+        if (next_page_from(listing)) {
             body_ += "... and more; --match shows fewer\n";
         }
         return painted(word(told_.admin) + ": " + summary(info), colour::bold, coloured_) + "\n" +
