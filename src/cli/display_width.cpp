@@ -1,26 +1,16 @@
 #include "cli/display_width.hpp"
 
-#include <algorithm>
 #include <array>
-#include <span>
+
+#include "telemetry/characters.hpp"
 
 namespace monolock::cli {
 
 namespace {
 
-struct range {
-    char32_t first;
-    char32_t last;
-};
+using range = telemetry::character_range;
 
-// Both sorted.
-constexpr std::array zero_wide{
-    range{0x0300, 0x036F}, range{0x0483, 0x0489}, range{0x0591, 0x05BD},   range{0x0610, 0x061A},
-    range{0x064B, 0x065F}, range{0x093C, 0x093C}, range{0x0941, 0x0948},   range{0x0E31, 0x0E31},
-    range{0x0E34, 0x0E3A}, range{0x0E47, 0x0E4E}, range{0x1AB0, 0x1AFF},   range{0x1DC0, 0x1DFF},
-    range{0x200B, 0x200D}, range{0x20D0, 0x20FF}, range{0x302A, 0x302D},   range{0x3099, 0x309A},
-    range{0xFE00, 0xFE0F}, range{0xFE20, 0xFE2F}, range{0x1F3FB, 0x1F3FF}, range{0xE0100, 0xE01EF},
-};
+// Sorted.
 constexpr std::array two_wide{
     range{0x1100, 0x115F},   range{0x231A, 0x231B},   range{0x2E80, 0x303E},
     range{0x3041, 0x33FF},   range{0x3400, 0x4DBF},   range{0x4E00, 0xA4CF},
@@ -30,16 +20,11 @@ constexpr std::array two_wide{
     range{0x20000, 0x3FFFD},
 };
 
-bool is_in(std::span<const range> ranges, char32_t point) noexcept {
-    const auto found = std::ranges::lower_bound(ranges, point, {}, &range::last);
-    return found != ranges.end() && found->first <= point;
-}
-
 std::size_t width_of(char32_t point) noexcept {
-    if (point < 0x300 || !is_in(zero_wide, point)) {
-        return point >= 0x1100 && is_in(two_wide, point) ? 2 : 1;
+    if (telemetry::is_mark(point) || telemetry::is_invisible(point)) {
+        return 0;
     }
-    return 0;
+    return point >= 0x1100 && telemetry::is_in(two_wide, point) ? 2 : 1;
 }
 
 bool continues(char byte) noexcept {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "telemetry/characters.hpp"
+
 namespace monolock::telemetry {
 
 namespace {
@@ -78,13 +80,16 @@ std::size_t plain_bytes(std::string_view text) noexcept {
     return static_cast<std::size_t>(stop - text.begin());
 }
 
-// Quotes and all. `escape` writes what is invalid, or must not be shown and has no short escape.
-template <class Escape>
-void append_quoted(std::string& out, std::string_view text, Escape escape) {
+// Quotes and all. `escape` writes what is invalid, or has no short escape and `is_shown` does not
+// let through: a character, and whether it comes right behind one that was let through.
+template <class Shown, class Escape>
+void append_quoted(std::string& out, std::string_view text, Shown is_shown, Escape escape) {
     out += '"';
+    bool follows = false;
     while (true) {
         const std::size_t plain = plain_bytes(text);
         out += text.substr(0, plain);
+        follows = follows || plain > 0;
         text.remove_prefix(plain);
         if (text.empty()) {
             break;
@@ -92,10 +97,13 @@ void append_quoted(std::string& out, std::string_view text, Escape escape) {
         const character next = first_character(text);
         if (const auto known = short_escape(next.code_point); !known.empty()) {
             out += known;
-        } else if (!next.valid || must_escape(next.code_point)) {
-            escape(out, next);
-        } else {
+            follows = false;
+        } else if (next.valid && is_shown(next.code_point, follows)) {
             out += text.substr(0, next.size);
+            follows = true;
+        } else {
+            escape(out, next);
+            follows = false;
         }
         text.remove_prefix(next.size);
     }
@@ -103,7 +111,10 @@ void append_quoted(std::string& out, std::string_view text, Escape escape) {
 }
 
 void append_logfmt_quoted(std::string& out, std::string_view text) {
-    append_quoted(out, text, [](std::string& to, const character& what) {
+    const auto is_shown = [](char32_t point, bool follows) {
+        return !must_escape(point) && !is_invisible(point) && (follows || !is_mark(point));
+    };
+    append_quoted(out, text, is_shown, [](std::string& to, const character& what) {
         append_hex(to, what.valid ? "\\u{%x}" : "\\x%02x", what.code_point);
     });
 }
@@ -111,7 +122,8 @@ void append_logfmt_quoted(std::string& out, std::string_view text) {
 }  // namespace
 
 void append_json_string(std::string& out, std::string_view text) {
-    append_quoted(out, text, [](std::string& to, const character& what) {
+    const auto is_shown = [](char32_t point, bool /*follows*/) { return !must_escape(point); };
+    append_quoted(out, text, is_shown, [](std::string& to, const character& what) {
         append_hex(to, "\\u%04x", what.valid ? what.code_point : U'\uFFFD');
     });
 }

@@ -87,6 +87,19 @@ TEST(escape, logfmt_is_bare_only_where_no_reader_can_be_misled) {
     EXPECT_EQ(logfmt_of("ü"), R"("ü")");
 }
 
+TEST(escape, logfmt_shows_what_is_not_seen) {
+    EXPECT_EQ(logfmt_of("a\u200Bb"), R"("a\u{200b}b")");
+    EXPECT_EQ(logfmt_of("a\U000E0041"), R"("a\u{e0041}")");
+    EXPECT_EQ(logfmt_of("a\u00ADb\u3164"), R"("a\u{ad}b\u{3164}")");
+    // A mark stays on its letter, and has none in a quote or an escape.
+    EXPECT_EQ(logfmt_of("e\u0301\u0302"), "\"e\u0301\u0302\"");
+    EXPECT_EQ(logfmt_of("\u0301e"), R"("\u{301}e")");
+    EXPECT_EQ(logfmt_of("\u0301\u0302"), R"("\u{301}\u{302}")");
+    EXPECT_EQ(logfmt_of("a\n\u0301"), R"("a\n\u{301}")");
+    EXPECT_EQ(logfmt_of("a\u200B\u0301"), R"("a\u{200b}\u{301}")");
+    EXPECT_EQ(json_of("\u0301\U000E0041"), "\"\u0301\U000E0041\"");  // for programs
+}
+
 TEST(escape, quoted_is_quoted_always) {
     EXPECT_EQ(quoted("5"), R"("5")");
 }
@@ -97,7 +110,7 @@ TEST(escape, random_bytes) {
     constexpr unsigned seed = 20260301;
     std::mt19937 random{seed};
     constexpr std::string_view pool =
-        "ab\"\\\n=\xC3\xBC\xE2\x80\xA8\xF0\x9D\x84\x9E\xED\xA0\xC0\x7f";
+        "ab\"\\\n=\xC3\xBC\xCC\x81\xE2\x80\xA8\x8B\xF0\x9D\x84\x9E\xED\xA0\xC0\x7f";
     std::set<std::string> texts;
     std::set<std::string> escaped;
     for (int round = 0; round < 20000; ++round) {

@@ -75,7 +75,7 @@ def test_locks_for_programs_are_those_of_the_api_page_by_page(managed):
         owner.close()
 
 
-@pytest.mark.parametrize("name", ["nightly", ".", "..", "a/b?c#d%2F", "ü", HOSTILE, "n" * 255, "-x"])
+@pytest.mark.parametrize("name", ["nightly", ".", "..", "a/b?c#d%2F", "ü", HOSTILE, "n" * 255, "-x", "a\u200b\U000e0041"])
 def test_show_any_lock(managed, name):
     with managed.owner(name) as owner, managed.waiter(name) as first, managed.waiter(name) as second:
         text = admin(managed, "show", "--", name)

@@ -87,6 +87,19 @@ TEST(lock_text, one_lock_with_its_queue) {
                           "2  127.0.0.1:5000  worker-2   1m30s  30.0s  19\n"));
 }
 
+// Names that differ look different, and each takes the columns that it is given.
+TEST(lock_text, what_is_not_seen_is_written_out) {
+    EXPECT_EQ(
+        locks_text({a_lock("\u0301b"), a_lock("a\u200Bb"), a_lock("ab\U000E0041"),
+                    a_lock("e\u0301\u0302")},
+                   false),
+        "LOCK           OWNER            HELD  SILENT  LEASE  WAITING  TOKEN\n"
+        "\"\\u{301}b\"     127.0.0.1:4242  3m12s    1.2s  10.0s        0   1839\n"
+        "\"a\\u{200b}b\"   127.0.0.1:4242  3m12s    1.2s  10.0s        0   1839\n"
+        "\"ab\\u{e0041}\"  127.0.0.1:4242  3m12s    1.2s  10.0s        0   1839\n"
+        "\"e\u0301\u0302\"            127.0.0.1:4242  3m12s    1.2s  10.0s        0   1839\n");
+}
+
 // What anybody may call a lock, or be called by a certificate, must not look like anything else.
 TEST(lock_text, nothing_from_outside_forges_a_line_or_moves_the_cursor) {
     const std::string hostile = "a\nLOCK  x\r\x1b[2J\x9b\u202E\u2028\t\x7f";
