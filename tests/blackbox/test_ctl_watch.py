@@ -86,6 +86,22 @@ def test_a_reader_that_goes_away_ends_it(managed):
         watch.stdout = None
 
 
+@pytest.mark.parametrize("words", [["locks"], ["locks", "--watch"], ["locks", "--watch", "--json"]], ids=" ".join)
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_reader_that_was_gone_before_it_started(managed, words, ignored):
+    """Ends it as any program: by the signal, or where that is ignored with an error."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(
+        [binary(), *words, "--admin", address_text(managed.admin_address)],
+        env=clean_environment(), stdout=theirs, stderr=subprocess.PIPE, text=True, timeout=20,
+        restore_signals=not ignored,  # Python ignores SIGPIPE
+    )  # fmt: skip
+    os.close(theirs)
+    assert done.returncode == (74 if ignored else -signal.SIGPIPE)
+    assert done.stderr.count("\n") == int(ignored)
+
+
 def test_signals_end_it_by_themselves(managed):
     with managed.owner("n"):
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -20,6 +20,7 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr std::size_t block_bytes = std::size_t{64} * 1024;
+constexpr int interim_max = 20;  // before one response
 
 deadline allowed(std::chrono::milliseconds time, const admin_limits& limits) {
     return std::min(std::chrono::steady_clock::now() + time, limits.give_up_at);
@@ -47,9 +48,9 @@ public:
         std::ostringstream text;
         text << request;
         heard_ = false;
-        parser_.emplace();
-        parser_->eager(true);
-        parser_->body_limit(limits_.answer_bytes_max);
+        interim_ = 0;
+        body_limit_ = limits_.answer_bytes_max;
+        expect_response();
         socket_.send(text.str(), allowed(limits_.connect_time_max, limits_));
     }
 
@@ -67,7 +68,8 @@ public:
 
     // The status of a response whose body goes on.
     [[nodiscard]] unsigned read_head() {
-        parser_->body_limit(boost::none);
+        body_limit_ = boost::none;
+        parser_->body_limit(body_limit_);
         const deadline by = allowed(limits_.answer_time_max, limits_);
         while (!parser_->is_header_done()) {
             read_some(by);
@@ -85,6 +87,26 @@ public:
     }
 
 private:
+    void expect_response() {
+        parser_.emplace();
+        parser_->eager(true);
+        parser_->body_limit(body_limit_);
+    }
+
+    // What comes before the response itself, and says nothing to us.
+    void skip_interim() {
+        const unsigned status = parser_->get().result_int();
+        if (status == 101) {
+            throw bad_answer{"it wants to speak another protocol"};
+        }
+        if (status < 200) {
+            if (++interim_ > interim_max) {
+                throw bad_answer{"nothing but interim answers"};
+            }
+            expect_response();
+        }
+    }
+
     void read_some(deadline by) {
         std::array<char, block_bytes> block{};  // NOLINT(readability-magic-numbers)
         const std::size_t size = socket_.receive(block, by);
@@ -93,7 +115,9 @@ private:
             if (!heard_) {
                 throw admin_error{exit_code::unreachable, "the connection was closed"};
             }
-            parser_->put_eof(failed);
+            if (parser_->got_some()) {
+                parser_->put_eof(failed);
+            }
             if (failed || !parser_->is_done()) {
                 throw admin_error{exit_code::unreachable, "the answer breaks off"};
             }
@@ -120,6 +144,9 @@ private:
             if (failed) {
                 throw bad_answer{failed.message()};
             }
+            if (parser_->is_done()) {
+                skip_interim();
+            }
         }
         input_.erase(0, taken);
     }
@@ -128,6 +155,8 @@ private:
     admin_socket socket_;
     bool heard_ = false;
     std::string input_;
+    int interim_ = 0;
+    boost::optional<std::uint64_t> body_limit_;
     std::optional<http::response_parser<http::string_body>> parser_;
 };
 

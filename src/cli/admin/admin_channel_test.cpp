@@ -200,6 +200,46 @@ TEST(admin_channel, what_is_no_answer_is_told_from_one) {
     }
 }
 
+// Any server may send them, and a proxy before it.
+TEST(admin_channel, interim_answers_are_skipped) {
+    const std::string interim =
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n";
+    scripted_server pages{{interim + response("one"), interim + response("two")}};
+    admin_channel reader{pages.address()};
+    EXPECT_EQ(reader.get("/").body, "one");
+    const admin_answer second = reader.get("/");
+    EXPECT_EQ(second.status, 200U);
+    EXPECT_EQ(second.body, "two");
+    EXPECT_EQ(pages.connections(), 1);
+
+    scripted_server streaming{
+        {interim + "HTTP/1.1 200 OK\r\n\r\ndata: " + std::string(3000, 'x') + "\n\n"}};
+    admin_channel watcher{streaming.address(), {.answer_bytes_max = 1000}};
+    watcher.begin_events("/api/events");
+    EXPECT_EQ(watcher.next_event().data.size(), 3000U);
+}
+
+TEST(admin_channel, an_answer_comes_after_the_interim_ones) {
+    const std::string interim = "HTTP/1.1 100 Continue\r\n\r\n";
+    std::string many;
+    for (int count = 0; count < 100; ++count) {
+        many += interim;
+    }
+    const std::vector<std::pair<std::string, std::pair<exit_code, std::string>>> cases{
+        {interim, {exit_code::unreachable, "the answer breaks off"}},
+        {many + response("{}"), {exit_code::refused, "nothing but interim answers"}},
+        {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+         {exit_code::refused, "it wants to speak another protocol"}},
+    };
+    for (const auto& [text, expected] : cases) {
+        scripted_server server{{text}};
+        admin_channel channel{server.address()};
+        const auto failed = failure_of([&] { static_cast<void>(channel.get("/")); });
+        EXPECT_EQ(failed.first, expected.first);
+        EXPECT_THAT(failed.second, HasSubstr(expected.second));
+    }
+}
+
 TEST(admin_channel, an_interrupt_ends_any_wait) {
     const posix::descriptor event{::eventfd(1, EFD_CLOEXEC)};
     scripted_server server{{"hold"}};

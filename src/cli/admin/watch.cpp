@@ -224,6 +224,11 @@ bool has_screen() {
            kind != std::string_view{"dumb"};
 }
 
+int fail_to_print() {
+    complain("standard output cannot be written");
+    return to_int(exit_code::output_failed);
+}
+
 int watch(const locks_options& told) {
     if (told.json || !has_screen()) {
         line_watch{told}.run();
@@ -236,6 +241,11 @@ int watch(const locks_options& told) {
 }  // namespace
 
 int run_watch(const locks_options& told) {
+    if (watch_interrupts::is_output_closed()) {
+        // Nobody went away: there never was a reader. By the signal, unless it is ignored.
+        watch_interrupts::suffer(SIGPIPE);
+        return fail_to_print();
+    }
     std::string why;
     exit_code status = exit_code::refused;
     try {
@@ -244,8 +254,7 @@ int run_watch(const locks_options& told) {
         if (end.is_reader_gone()) {
             return 0;
         }
-        complain("standard output cannot be written");
-        return to_int(exit_code::output_failed);
+        return fail_to_print();
     } catch (const interrupted&) {
         return 0;  // nobody reads any more
     } catch (const bad_answer& failed) {

@@ -30,8 +30,8 @@ public:
     // being heard. Throws `interrupted`; false if it cannot be written.
     [[nodiscard]] bool print(std::string_view text) const;
 
-    // Lets the signal do to this process what it does by default; returns only if that is to stop,
-    // and the process goes on.
+    // Lets the signal do to this process what it does to any; returns only if it is ignored, or if
+    // that is to stop, and the process goes on.
     static void suffer(int number) noexcept;
 
 private:
