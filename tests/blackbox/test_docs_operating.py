@@ -384,11 +384,36 @@ def test_curl_shows_the_server_and_the_lock(stuck):
     assert '"sessions": 4' in info
     lock = "\n".join(stuck.follow(with_curl(step_with("monolockctl show"))))
     assert f'"token": {stuck.token}' in lock and '"waiters_total": 3' in lock
-    held, queues = stuck.follow(with_curl(step_with("monolockctl locks")))
-    assert held.split("\t")[0] == "nightly" and held.split("\t")[2] == f"127.0.0.1:{stuck.owner.local_port}"
-    assert queues.split("\t")[:2] == ["nightly", "3"]
+    with stuck.server.owner("alone"):
+        rows = [line.split("\t") for line in stuck.follow(with_curl(step_with("monolockctl locks")))]
+    held, queues = rows[:2], rows[2:]
+    assert [row[0] for row in held] == ["nightly", "alone"]
+    assert held[0][2] == f"127.0.0.1:{stuck.owner.local_port}"
+    assert [row[:2] for row in queues] == [["nightly", "3"], ["alone", "0"]] and queues[1][2] == "0"
     with stuck.server.owner("db/orders"):
         assert '  "name": "db/orders",' in stuck.follow(step_with("db/orders"))
+
+
+def test_a_listing_while_the_server_shuts_down(tmp_path):
+    """Where a lock may be without an owner."""
+    names = [("a", None, 2000), ("b", 5000, None), ("c", None, None)]
+    holder = {"remote_addr": "127.0.0.1:1", "identity": "", "silent_ms": 9, "lease_ms": 10}
+    locks = [
+        {
+            "name": name,
+            "holder": None if held is None else holder | {"held_ms": held},
+            "waiters": [] if waited is None else [{"waited_ms": waited}],
+            "waiters_total": int(waited is not None),
+        }
+        for name, held, waited in names
+    ]
+    (tmp_path / "listing").write_text(json.dumps({"locks": locks}))
+    told = run("admin() { cat listing; }\n" + with_curl(step_with("monolockctl locks")), tmp_path)
+    assert [line.split("\t")[:2] for line in told[:3]] == [["b", "5"], ["a", "0"], ["c", "0"]]
+    assert told[3:] == ["a\t1\t2", "b\t0\t0", "c\t0\t0"]
+    page = (ROOT / "docs" / "monolockctl.md").read_text(encoding="utf-8")
+    (silent,) = [block for block in blocks(page, "sh") if "jq" in block]
+    assert run(silent.replace("monolockctl locks --json", "cat listing"), tmp_path) == ["b"]
 
 
 def test_curl_ends_exactly_that_claim(stuck):
