@@ -1,10 +1,16 @@
 #include "server/http/connection.hpp"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
 #include <array>
-#include <boost/asio/write.hpp>
 #include <boost/beast/http.hpp>
+#include <charconv>
 #include <exception>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 namespace monolock::server::http {
@@ -14,9 +20,13 @@ namespace {
 namespace beast = boost::beast;
 using boost::system::error_code;
 
-// How long, and how much, a peer that was told the end may go on before it is cut off.
+// How long, and how much, a peer that was told the end and has taken everything may go on before it
+// is cut off.
 constexpr std::chrono::seconds linger_time_max{1};
 constexpr std::size_t linger_bytes_max = std::size_t{64} * 1024;
+
+// How often to look whether a peer takes what is there for it: nothing tells.
+constexpr std::chrono::milliseconds glance_interval{250};
 
 // What the peer is told of a request that could not be read; nothing if it is not there to hear it.
 std::optional<status> status_of(error_code failed) {
@@ -49,16 +59,41 @@ request request_of(beast::http::request<beast::http::string_body>&& read) {
     return made;
 }
 
-template <class Body>
-beast::http::response<Body> head_of(const response& what, unsigned version) {
-    beast::http::response<Body> head{static_cast<beast::http::status>(what.code), version};
+// The status line and the fields, to which `complete` adds how the body is framed.
+template <class Complete>
+std::string head_of(const response& what, unsigned version, bool keep_alive, Complete complete) {
+    beast::http::response<beast::http::empty_body> head{static_cast<beast::http::status>(what.code),
+                                                        version};
     head.set(beast::http::field::content_type, what.content_type);
     head.set(beast::http::field::cache_control, "no-store");
     head.set("X-Content-Type-Options", "nosniff");
     for (const field& each : what.fields) {
         head.set(each.name, each.value);
     }
-    return head;
+    head.keep_alive(keep_alive);
+    complete(head);
+    std::ostringstream text;
+    text << head.base();
+    return std::move(text).str();
+}
+
+std::string chunk_of(std::string_view bytes) {
+    std::array<char, 16> size{};
+    const auto [end, failure] =
+        std::to_chars(size.data(), size.data() + size.size(), bytes.size(), 16);
+    std::string made{size.data(), end};
+    made.reserve(made.size() + bytes.size() + 4);
+    made += "\r\n";
+    made += bytes;
+    made += "\r\n";
+    return made;
+}
+
+// Of a socket that is waiting for nothing, which would tell.
+bool has_failed(int socket) noexcept {
+    int failure = 0;
+    socklen_t size = sizeof failure;
+    return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &failure, &size) != 0 || failure != 0;
 }
 
 }  // namespace
@@ -100,22 +135,63 @@ void connection::enter(phase next) noexcept {
     }
 }
 
-// The connection has `time` from now for what follows; a byte at a time gains nothing.
-void connection::allow(std::chrono::seconds time) {
+void connection::after(std::chrono::nanoseconds time, void (connection::*act)()) {
     deadline_.expires_after(time);
-    deadline_.async_wait([self = shared_from_this()](const error_code& stopped) {
+    deadline_.async_wait([self = shared_from_this(), act](const error_code& stopped) {
         // A wait that ended just before it was renewed is on its way all the same.
         if (!stopped && self->deadline_.expiry() <= std::chrono::steady_clock::now()) {
-            self->abort();
+            ((*self).*act)();
         }
     });
+}
+
+// The connection has `time` from now for what follows; a byte at a time gains nothing.
+void connection::allow(std::chrono::seconds time) {
+    after(time, &connection::abort);
+}
+
+void connection::watch(std::optional<std::chrono::seconds> quiet_max) {
+    quiet_max_ = quiet_max;
+    taken_at_ = std::chrono::steady_clock::now();
+    look();
+}
+
+// A peer that has everything is let go in good order: what it did not read yet stays readable.
+void connection::look() {
+    const auto now = std::chrono::steady_clock::now();
+    const std::int64_t left = unsent();
+    if (written_ - left > taken_) {
+        taken_ = written_ - left;
+        taken_at_ = now;
+    }
+    const auto quiet = now - taken_at_;
+    if (left > 0) {
+        if (quiet >= service_->bounds.response_time_max) {
+            abort();
+        } else {
+            after(glance_interval, &connection::look);
+        }
+    } else if (quiet_max_ && quiet >= *quiet_max_) {
+        close();
+    } else if (quiet_max_) {
+        after(*quiet_max_ - quiet, &connection::look);
+    } else {
+        deadline_.cancel();
+    }
+}
+
+// TCP counts what was not acknowledged; a Unix socket what was not read, and memory beside the
+// bytes, which falls when the peer reads all the same.
+std::int64_t connection::unsent() noexcept {
+    int count = 0;
+    return ::ioctl(socket_.native_handle(), SIOCOUTQ, &count) == 0 ? count : 0;
 }
 
 task<bool> connection::serve_one(std::chrono::seconds patience) {
     error_code unknown;
     if (input_.size() == 0 && socket_.available(unknown) == 0) {
         enter(phase::idle);
-        allow(patience);
+        watch(patience);
         const auto [ended] = co_await socket_.async_wait(stream_socket::wait_read, as_result);
         if (ended) {
             co_return false;
@@ -160,6 +236,7 @@ task<response> connection::answer_to(request what) {
 }
 
 task<bool> connection::write(response what, manner how) {
+    watch({});
     if (what.more && how.body) {
         co_return co_await write_in_pieces(std::move(what), how);
     }
@@ -167,25 +244,16 @@ task<bool> connection::write(response what, manner how) {
 }
 
 task<bool> connection::write_whole(response what, manner how) {
-    allow(service_->bounds.response_time_max);
-    error_code failed;
-    if (how.body) {
-        auto message = head_of<beast::http::string_body>(what, how.version);
-        message.keep_alive(how.keep_alive);
-        message.body() = std::move(what.body);
-        message.prepare_payload();
-        std::tie(failed, std::ignore) =
-            co_await beast::http::async_write(socket_, message, as_result);
-    } else {
-        auto message = head_of<beast::http::empty_body>(what, how.version);
-        message.keep_alive(how.keep_alive);
+    std::string text = head_of(what, how.version, how.keep_alive, [&](auto& head) {
         if (!what.more) {
-            message.content_length(what.body.size());
+            head.content_length(what.body.size());
         }
-        std::tie(failed, std::ignore) =
-            co_await beast::http::async_write(socket_, message, as_result);
+    });
+    if (how.body) {
+        text += what.body;
     }
-    co_return how.keep_alive && !failed;
+    how.keep_alive = co_await send(std::move(text)) && how.keep_alive;
+    co_return how.keep_alive;
 }
 
 // In chunks; to a peer of HTTP/1.0, which knows none, until the end of the connection. A source
@@ -193,59 +261,73 @@ task<bool> connection::write_whole(response what, manner how) {
 task<bool> connection::write_in_pieces(response what, manner how) {
     const bool chunked = how.version >= 11;
     how.keep_alive = how.keep_alive && chunked;
-    auto message = head_of<beast::http::empty_body>(what, how.version);
-    message.keep_alive(how.keep_alive);
-    message.chunked(chunked);
-    beast::http::response_serializer<beast::http::empty_body> head{message};
-    allow(service_->bounds.response_time_max);
-    const auto [unsent, head_bytes] =
-        co_await beast::http::async_write_header(socket_, head, as_result);
-    static_cast<void>(head_bytes);
-    if (unsent) {
-        co_return false;
-    }
-    error_code failed;
+    std::string text =
+        head_of(what, how.version, how.keep_alive, [&](auto& head) { head.chunked(chunked); });
     std::optional<std::string> piece{std::move(what.body)};
-    while (piece) {
+    bool written = co_await send(std::move(text));
+    while (written && piece) {
         if (!piece->empty()) {  // an empty chunk would be the last
-            allow(service_->bounds.response_time_max);
-            const auto bytes = boost::asio::buffer(*piece);
-            if (chunked) {
-                const auto chunk = beast::http::make_chunk(bytes);
-                std::tie(failed, std::ignore) =
-                    co_await boost::asio::async_write(socket_, chunk, as_result);
-            } else {
-                std::tie(failed, std::ignore) =
-                    co_await boost::asio::async_write(socket_, bytes, as_result);
-            }
-            if (failed) {
-                co_return false;
-            }
+            std::string bytes = chunked ? chunk_of(*piece) : *std::move(piece);
+            written = co_await send(std::move(bytes));
         }
-        deadline_.cancel();  // the next piece comes when it comes
-        piece = co_await what.more();
+        if (written) {
+            piece = co_await what.more();
+        }
     }
-    if (chunked) {
-        allow(service_->bounds.response_time_max);
-        const auto last = beast::http::make_chunk_last();
-        std::tie(failed, std::ignore) = co_await boost::asio::async_write(socket_, last, as_result);
+    if (written && chunked) {
+        std::string last = "0\r\n\r\n";
+        written = co_await send(std::move(last));
     }
-    co_return how.keep_alive && !failed;
+    how.keep_alive = how.keep_alive && written;
+    co_return how.keep_alive;
+}
+
+// Whether all of it is on its way.
+task<bool> connection::send(std::string bytes) {
+    if (unsent() == 0) {
+        taken_at_ = std::chrono::steady_clock::now();  // until now there was nothing to take
+    }
+    for (std::size_t done = 0; done < bytes.size();) {
+        after(glance_interval, &connection::look);
+        const auto rest = boost::asio::buffer(bytes) + done;
+        const auto [failed, count] = co_await socket_.async_write_some(rest, as_result);
+        if (failed) {
+            co_return false;
+        }
+        done += count;
+        written_ += static_cast<std::int64_t>(count);
+    }
+    co_return true;
 }
 
 // A socket closed with unread input makes the kernel send a reset, which can destroy the response
-// on its way; so sending is shut down first and what still comes is thrown away, for a bounded
-// time.
+// on its way; so sending is shut down first and what still comes is thrown away. A bounded amount,
+// and for a bounded time once the peer has everything.
 task<void> connection::linger() {
     error_code failed;
     socket_.shutdown(stream_socket::shutdown_send, failed);
-    allow(linger_time_max);
+    if (failed) {
+        co_return;
+    }
+    watch(linger_time_max);
     std::array<std::byte, 4096> input{};
     for (std::size_t discarded = 0; !failed && discarded < linger_bytes_max;) {
         std::size_t count = 0;
         std::tie(failed, count) =
             co_await socket_.async_read_some(boost::asio::buffer(input), as_result);
         discarded += count;
+    }
+    if (!failed || failed == boost::asio::error::eof) {
+        co_await wait_until_taken();
+    }
+}
+
+// Of a peer that sends no more, or too much.
+task<void> connection::wait_until_taken() {
+    loop_timer timer{socket_.get_executor()};
+    while (socket_.is_open() && unsent() > 0 && !has_failed(socket_.native_handle())) {
+        timer.expires_after(glance_interval);
+        co_await timer.async_wait(as_result);
     }
 }
 

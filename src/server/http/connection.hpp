@@ -6,7 +6,10 @@
 #include <boost/intrusive/list_hook.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "server/http/message.hpp"
 #include "server/logger.hpp"
@@ -25,8 +28,8 @@ struct limits {
     std::size_t body_bytes_max = std::size_t{4} * 1024;    // of a request: 413
     std::chrono::seconds request_time_max{5};              // from its first byte to its last
     std::chrono::seconds answer_time_max{30};              // of the endpoint, to find its response
-    std::chrono::seconds response_time_max{10};            // to take a response, or a piece of one
-    std::chrono::seconds idle_time_max{60};                // between two requests
+    std::chrono::seconds response_time_max{10};  // without a byte taken of what was written
+    std::chrono::seconds idle_time_max{60};      // between two requests
 };
 
 // What all connections of a listener share. The log must outlive them.
@@ -58,8 +61,8 @@ public:
     // would fill its memory.
     void abort() noexcept;
 
-    // Between two requests, or before the first.
-    [[nodiscard]] bool is_idle() const noexcept { return phase_ == phase::idle; }
+    // Between two requests, or before the first, with nothing that the peer has yet to take.
+    [[nodiscard]] bool is_idle() noexcept { return phase_ == phase::idle && unsent() == 0; }
     // Since when it has been idle, or busy.
     [[nodiscard]] std::chrono::steady_clock::time_point since() const noexcept { return since_; }
 
@@ -80,14 +83,29 @@ private:
     [[nodiscard]] task<bool> write_in_pieces(response what, manner how);
 
     [[nodiscard]] task<response> answer_to(request what);
+    [[nodiscard]] task<bool> send(std::string bytes);
     [[nodiscard]] task<void> linger();
+    [[nodiscard]] task<void> wait_until_taken();
     void close() noexcept;
 
     void enter(phase next) noexcept;
+
+    // What is to happen then, unless something else is agreed before.
+    void after(std::chrono::nanoseconds time, void (connection::*act)());
     void allow(std::chrono::seconds time);
+    // From now on the peer has to take what was written, at whatever pace, and when it has, may be
+    // quiet for so long; absent: without a bound.
+    void watch(std::optional<std::chrono::seconds> quiet_max);
+    void look();
+    // Bytes that were written and that the peer has not taken.
+    [[nodiscard]] std::int64_t unsent() noexcept;
 
     stream_socket socket_;
     loop_timer deadline_;
+    std::int64_t written_ = 0;
+    std::int64_t taken_ = 0;  // the most that was seen
+    std::chrono::steady_clock::time_point taken_at_;
+    std::optional<std::chrono::seconds> quiet_max_;
     boost::beast::flat_buffer input_;
     const service* service_;
     std::chrono::steady_clock::time_point since_;

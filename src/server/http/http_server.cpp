@@ -75,7 +75,7 @@ bool http_server::make_room(std::chrono::steady_clock::time_point patient_until)
         return true;
     }
     const auto now = std::chrono::steady_clock::now();
-    const auto gives_way_before = [](const connection& left, const connection& right) {
+    const auto gives_way_before = [](connection& left, connection& right) {
         return left.is_idle() != right.is_idle() ? left.is_idle() : left.since() < right.since();
     };
     connection& chosen =

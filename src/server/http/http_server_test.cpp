@@ -9,6 +9,7 @@
 #include <array>
 #include <boost/asio/executor_work_guard.hpp>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -24,9 +25,22 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds patience{10};
+constexpr std::size_t connections_max = 8;
 
 task<std::optional<std::string>> next_megabyte() {
     co_return std::string(std::size_t{1} << 20U, 'x');
+}
+
+// A piece of that size, once.
+struct one_piece {
+    std::size_t bytes;
+    bool given = false;
+};
+task<std::optional<std::string>> next_of(std::shared_ptr<one_piece> from) {
+    if (std::exchange(from->given, true)) {
+        co_return std::nullopt;
+    }
+    co_return std::string(from->bytes, 'x');
 }
 
 task<std::optional<std::string>> broken() {
@@ -40,8 +54,10 @@ task<void> think() {
     co_await timer.async_wait(as_result);
 }
 
-// "/slow" takes its time, "/endless" and "/broken" are streamed, "/throws" throws, all else is
-// "ok".
+constexpr std::size_t long_bytes = std::size_t{500} * 1024;
+
+// "/slow" takes its time, "/endless", "/streamed" and "/broken" are streamed, "/throws" throws,
+// "/long" and "/streamed" are long, all else is "ok".
 task<response> answer(request what) {
     response made = plain_text(status::ok, "ok");
     if (what.target == "/throws") {
@@ -52,6 +68,14 @@ task<response> answer(request what) {
     }
     if (what.target == "/endless") {
         made.more = [] { return next_megabyte(); };
+    }
+    if (what.target == "/long") {
+        made.body.assign(long_bytes, 'x');
+    }
+    if (what.target == "/streamed") {
+        made.more = [from = std::make_shared<one_piece>(one_piece{.bytes = long_bytes})] {
+            return next_of(from);
+        };
     }
     if (what.target == "/broken") {
         made.more = [] { return broken(); };
@@ -101,7 +125,7 @@ private:
     http_server server_{loop_,
                         {.answer = [](request what) { return answer(std::move(what)); },
                          .refuse = plain_text,
-                         .bounds = {.connections_max = 4,
+                         .bounds = {.connections_max = connections_max,
                                     .request_time_max = 1s,
                                     .response_time_max = 1s,
                                     .idle_time_max = 1s},
@@ -163,10 +187,72 @@ TEST(http_server, who_takes_too_long_is_ended) {
     EXPECT_TRUE(read(unhurried, "ok\n").ends_with("ok\n")) << "an endpoint has time of its own";
 }
 
+// What came of a response that is read in small portions, for twice as long as any of the limits.
+struct slow_reading {
+    std::size_t bytes = 0;
+    bool good_end = false;
+};
+
+slow_reading read_slowly(const posix::descriptor& connection) {
+    constexpr int portions = 20;
+    slow_reading got;
+    std::array<char, long_bytes / portions> some{};
+    for (;;) {
+        pollfd entry{.fd = connection.get(), .events = POLLIN, .revents = 0};
+        if (::poll(&entry, 1, static_cast<int>(patience / 1ms)) != 1) {
+            return got;
+        }
+        const ssize_t count = ::recv(connection.get(), some.data(), some.size(), MSG_WAITALL);
+        if (count <= 0) {
+            got.good_end = count == 0;
+            return got;
+        }
+        got.bytes += static_cast<std::size_t>(count);
+        std::this_thread::sleep_for(2000ms / portions);
+    }
+}
+
+// Whether the connection ends then or not, and whether or not the peer will send any more.
+TEST(http_server, a_slow_but_steady_reader_gets_everything) {
+    running_server running;
+    std::vector<std::thread> readers;
+    for (const char* const request :
+         {"GET /long HTTP/1.1\r\nConnection: close\r\n\r\n", "GET /streamed HTTP/1.0\r\n\r\n",
+          "GET /long HTTP/1.1\r\n\r\n"}) {
+        for (const bool half_closed : {false, true}) {
+            readers.emplace_back([connection = running.connect(), request, half_closed] {
+                send(connection, request);
+                if (half_closed) {
+                    ::shutdown(connection.get(), SHUT_WR);
+                }
+                const slow_reading got = read_slowly(connection);
+                EXPECT_GT(got.bytes, long_bytes) << request << half_closed;
+                EXPECT_TRUE(got.good_end) << request << half_closed;
+            });
+        }
+    }
+    for (std::thread& each : readers) {
+        each.join();
+    }
+}
+
+TEST(http_server, a_reader_that_stalls_is_cut_off) {
+    running_server running;
+    const posix::descriptor closing = running.connect();
+    const posix::descriptor kept = running.connect();
+    const auto begin = clock::now();
+    send(closing, "GET /long HTTP/1.1\r\nConnection: close\r\n\r\n");
+    get(kept, "/long");
+    for (const auto* const each : {&closing, &kept}) {
+        expect_end_after_a_second(*each, begin);
+        EXPECT_LT(read(*each).size(), long_bytes);
+    }
+}
+
 TEST(http_server, slow_readers_make_room_and_the_newest_is_served) {
     running_server running;
     std::vector<posix::descriptor> slow;
-    for (int count = 0; count < 4; ++count) {
+    for (std::size_t count = 0; count < connections_max; ++count) {
         slow.push_back(running.connect());
         get(slow.back(), "/endless");
     }
