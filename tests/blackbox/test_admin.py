@@ -314,6 +314,17 @@ def test_two_hosts_are_refused(managed):
     ask(managed, "/api/info", fields=[("Host", "localhost"), ("Host", "localhost")], expect=403)
 
 
+def test_the_host_that_a_target_names_counts(managed):
+    ask(managed, "http://localhost:9091/api/info", fields=[("Host", "evil.example")])
+    for authority in ["evil.example", "localhost@evil.example", "localhost:9091@evil.example"]:
+        ask(managed, f"http://{authority}/api/info", fields=[("Host", "localhost")], expect=403)
+    ask(managed, "http://localhost/api/info", fields=[("Host", "localhost"), ("Host", "localhost")], expect=403)
+    own_page = [("Host", "localhost:1"), ("Origin", "http://localhost:1")]
+    ask(managed, "http://localhost:1/api/info", fields=own_page)
+    ask(managed, "http://localhost:2/api/info", fields=own_page, expect=403)
+    ask(managed, "https://localhost/api/info", expect=400)
+
+
 def test_a_configured_host_is_ours(start_server):
     server = start_server("-admin-listen", "localhost:0")
     ask(server, "/api/info", fields=[("Host", "localhost:1")])

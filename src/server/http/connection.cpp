@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/beast/http.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/write.hpp>
 #include <charconv>
 #include <exception>
 #include <optional>
 #include <sstream>
 #include <utility>
+
+#include "server/http/request_reader.hpp"
 
 namespace monolock::server::http {
 
@@ -19,45 +23,17 @@ namespace {
 
 namespace beast = boost::beast;
 using boost::system::error_code;
+using progress = request_reader::progress;
 
 // How long, and how much, a peer that was told the end and has taken everything may go on before it
 // is cut off.
 constexpr std::chrono::seconds linger_time_max{1};
 constexpr std::size_t linger_bytes_max = std::size_t{64} * 1024;
 
+constexpr std::size_t receive_bytes_max = std::size_t{4} * 1024;
+
 // How often to look whether a peer takes what is there for it: nothing tells.
 constexpr std::chrono::milliseconds glance_interval{250};
-
-// What the peer is told of a request that could not be read; nothing if it is not there to hear it.
-std::optional<status> status_of(error_code failed) {
-    using beast::http::error;
-    if (failed == error::header_limit || failed == error::buffer_overflow) {
-        return status::fields_too_large;
-    }
-    if (failed == error::body_limit) {
-        return status::content_too_large;
-    }
-    const bool unfinished = failed == error::end_of_stream || failed == error::partial_message;
-    const bool malformed =
-        failed.category() == beast::http::make_error_code(error::bad_method).category();
-    return malformed && !unfinished ? std::optional{status::bad_request} : std::nullopt;
-}
-
-std::string_view view(beast::string_view text) noexcept {
-    return {text.data(), text.size()};
-}
-
-request request_of(beast::http::request<beast::http::string_body>&& read) {
-    request made{.method = std::string{view(read.method_string())},
-                 .target = std::string{view(read.target())},
-                 .fields = {},
-                 .body = std::move(read.body())};
-    for (const auto& each : read) {
-        made.fields.push_back({.name = std::string{view(each.name_string())},
-                               .value = std::string{view(each.value())}});
-    }
-    return made;
-}
 
 // The status line and the fields, to which `complete` adds how the body is framed.
 template <class Complete>
@@ -198,29 +174,54 @@ task<bool> connection::serve_one(std::chrono::seconds patience) {
         }
     }
     enter(phase::busy);
-    allow(service_->bounds.request_time_max);
-    beast::http::request_parser<beast::http::string_body> parser;
-    parser.header_limit(static_cast<std::uint32_t>(service_->bounds.header_bytes_max));
-    parser.body_limit(service_->bounds.body_bytes_max);
-    const auto [failed, count] =
-        co_await beast::http::async_read(socket_, input_, parser, as_result);
-    static_cast<void>(count);
-    if (failed) {
-        if (const auto told = status_of(failed)) {
-            const std::string why =
-                told == status::bad_request ? "malformed request" : failed.message();
-            response no = service_->refuse(*told, why);
-            co_return co_await write(std::move(no), manner{});
+    request_reader reader{service_->bounds.header_bytes_max, service_->bounds.body_bytes_max};
+    is_late_ = false;
+    after(service_->bounds.request_time_max, &connection::be_late);
+    auto got = reader.take(input_);
+    while (got == progress::unfinished && !is_late_) {
+        const bool alive = !reader.must_ask_for_body() || co_await ask_for_body();
+        if (alive && co_await receive()) {
+            got = reader.take(input_);
+        } else if (!is_late_) {
+            co_return false;
         }
-        co_return false;
     }
-    const manner how{.version = parser.get().version(),
-                     .body = parser.get().method() != beast::http::verb::head,
-                     .keep_alive = parser.get().keep_alive()};
-    request what = request_of(parser.release());
+    if (got != progress::complete) {
+        response no = got == progress::refused
+                          ? service_->refuse(reader.refused_with(), reader.why())
+                          : service_->refuse(status::request_timeout, "the request took too long");
+        co_return co_await write(std::move(no), manner{});
+    }
+    const manner how{
+        .version = reader.version(), .body = !reader.is_head(), .keep_alive = reader.keep_alive()};
+    request what = reader.release();
     allow(service_->bounds.answer_time_max);
     response answer = co_await answer_to(std::move(what));
     co_return co_await write(std::move(answer), how);
+}
+
+// Ends the wait for more of the request. One that has just ended by itself sees that it is late.
+void connection::be_late() {
+    is_late_ = true;
+    error_code ignored;  // nothing was waiting
+    socket_.cancel(ignored);
+}
+
+// Whether more of a request is there.
+task<bool> connection::receive() {
+    const std::size_t room = std::min(input_.max_size() - input_.size(), receive_bytes_max);
+    const auto [failed, count] = co_await socket_.async_read_some(input_.prepare(room), as_result);
+    input_.commit(count);
+    co_return !failed;
+}
+
+// In the time of the request.
+task<bool> connection::ask_for_body() {
+    static constexpr std::string_view text = "HTTP/1.1 100 Continue\r\n\r\n";
+    const auto bytes = boost::asio::buffer(text.data(), text.size());
+    const auto [failed, count] = co_await socket_.async_write_some(bytes, as_result);
+    written_ += static_cast<std::int64_t>(count);
+    co_return !failed && count == text.size();
 }
 
 task<response> connection::answer_to(request what) {

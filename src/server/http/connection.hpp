@@ -76,8 +76,11 @@ private:
         bool keep_alive = false;
     };
 
-    // Each says whether the connection is good for another request.
+    // Whether the connection is good for more.
     [[nodiscard]] task<bool> serve_one(std::chrono::seconds patience);
+    [[nodiscard]] task<bool> ask_for_body();
+    [[nodiscard]] task<bool> receive();
+    void be_late();
     [[nodiscard]] task<bool> write(response what, manner how);
     [[nodiscard]] task<bool> write_whole(response what, manner how);
     [[nodiscard]] task<bool> write_in_pieces(response what, manner how);
@@ -110,6 +113,7 @@ private:
     const service* service_;
     std::chrono::steady_clock::time_point since_;
     phase phase_ = phase::idle;
+    bool is_late_ = false;  // the request
 };
 
 }  // namespace monolock::server::http

@@ -272,6 +272,63 @@ TEST(http_server, an_endpoint_that_fails_is_a_500_and_nothing_more) {
     EXPECT_TRUE(read(connection, "ok\n").starts_with("HTTP/1.1 200 ")) << "on the same connection";
 }
 
+// Else what the sender took for a body would be run as the next request.
+TEST(http_server, a_transfer_encoding_that_is_not_understood_ends_the_connection) {
+    running_server running;
+    for (const char* const head :
+         {"HTTP/1.1\r\nTransfer-Encoding: gzip", "HTTP/1.1\r\nTransfer-Encoding: xchunked",
+          "HTTP/1.1\r\nTransfer-Encoding: chunked, identity",
+          "HTTP/1.1\r\nTransfer-Encoding: gzip, chunked", "HTTP/1.1\r\nTransfer-Encoding: identity",
+          "HTTP/1.1\r\nTransfer-Encoding:",
+          "HTTP/1.1\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+          "HTTP/1.1\r\nTransfer-Encoding: gzip\r\nContent-Length: 3",
+          "HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked"}) {
+        const posix::descriptor connection = running.connect();
+        send(connection, std::string{"POST / "} + head + "\r\n\r\nGET /long HTTP/1.1\r\n\r\n");
+        const std::string text = read(connection);
+        EXPECT_EQ(text.find(" 400 "), std::string_view{"HTTP/1.1"}.size()) << head << text;
+        EXPECT_LT(text.size(), 1000U) << head;
+    }
+    const posix::descriptor connection = running.connect();
+    send(connection, "POST / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n");
+    EXPECT_TRUE(read(connection, "ok\n").ends_with("ok\n"));
+    get(connection, "/");
+    EXPECT_TRUE(read(connection, "ok\n").ends_with("ok\n"));
+}
+
+TEST(http_server, a_body_that_waits_to_be_asked_for_is_asked_for_or_refused) {
+    running_server running;
+    const posix::descriptor connection = running.connect();
+    send(connection, "POST / HTTP/1.1\r\nContent-Length: 1\r\nExpect: 100-Continue\r\n\r\n");
+    EXPECT_EQ(read(connection, "\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+    send(connection, "x");
+    EXPECT_TRUE(read(connection, "ok\n").starts_with("HTTP/1.1 200 "));
+    send(connection, "POST / HTTP/1.1\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\nx");
+    EXPECT_TRUE(read(connection, "ok\n").starts_with("HTTP/1.1 200 ")) << "it is there already";
+    const posix::descriptor large = running.connect();
+    send(large, "POST / HTTP/1.1\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n");
+    EXPECT_TRUE(read(large).starts_with("HTTP/1.1 413 "));
+    const posix::descriptor old = running.connect();
+    send(old, "POST / HTTP/1.0\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n");
+    send(old, "x");
+    EXPECT_TRUE(read(old).starts_with("HTTP/1.0 200 ")) << "which knows no 100";
+}
+
+TEST(http_server, a_request_that_is_late_is_told_so) {
+    running_server running;
+    const posix::descriptor half_a_head = running.connect();
+    send(half_a_head, "GET / HTTP/1.1\r\n");
+    const posix::descriptor half_a_body = running.connect();
+    send(half_a_body, "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nx");
+    const posix::descriptor silent = running.connect();
+    for (const auto* const each : {&half_a_head, &half_a_body}) {
+        const std::string text = read(*each);
+        EXPECT_TRUE(text.starts_with("HTTP/1.1 408 ")) << text;
+        EXPECT_TRUE(text.ends_with("\r\n\r\nthe request took too long\n")) << text;
+    }
+    EXPECT_EQ(read(silent), "") << "who has asked for nothing";
+}
+
 // A chunked body without its last chunk: the peer can tell that it is not whole.
 TEST(http_server, a_response_that_breaks_off_has_no_end) {
     running_server running;

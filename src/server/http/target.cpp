@@ -1,5 +1,7 @@
 #include "server/http/target.hpp"
 
+#include <algorithm>
+
 namespace monolock::server::http {
 
 namespace {
@@ -93,6 +95,30 @@ std::optional<target> parse_target(std::string_view text) {
             return true;
         });
     return query_is_good ? std::optional{std::move(made)} : std::nullopt;
+}
+
+std::optional<absolute_target> split_absolute(std::string_view text) {
+    constexpr std::string_view scheme = "http://";
+    const std::string_view begin = text.substr(0, scheme.size());
+    const bool is_absolute = std::equal(
+        begin.begin(), begin.end(), scheme.begin(), scheme.end(), [](char letter, char wanted) {
+            return letter == wanted ||
+                   (letter >= 'A' && letter <= 'Z' && letter - 'A' + 'a' == wanted);
+        });
+    if (!is_absolute) {
+        return std::nullopt;
+    }
+    text.remove_prefix(scheme.size());
+    const std::size_t end = std::min(text.find_first_of("/?"), text.size());
+    if (end == 0) {
+        return std::nullopt;
+    }
+    absolute_target made{.authority = std::string{text.substr(0, end)},
+                         .origin_form = std::string{text.substr(end)}};
+    if (!made.origin_form.starts_with('/')) {
+        made.origin_form.insert(0, 1, '/');
+    }
+    return made;
 }
 
 std::string percent_encoded(std::string_view text) {

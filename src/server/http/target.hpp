@@ -19,6 +19,15 @@ struct target {
 // ASCII must be escaped.
 [[nodiscard]] std::optional<target> parse_target(std::string_view text);
 
+// What a request for "http://host:80/path?query" names: the host and "/path?query".
+struct absolute_target {
+    std::string authority;
+    std::string origin_form;
+};
+
+// Nothing if it has not this form. Neither part is checked, but there is one.
+[[nodiscard]] std::optional<absolute_target> split_absolute(std::string_view text);
+
 // The text with every byte escaped that is not a letter, a digit or one of -._~
 [[nodiscard]] std::string percent_encoded(std::string_view text);
 

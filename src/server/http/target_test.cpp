@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace monolock::server::http {
 namespace {
 
@@ -43,6 +45,23 @@ TEST(target, a_query_is_pairs_in_order) {
     EXPECT_EQ(query_of("/x"), parameters{});
     EXPECT_EQ(query_of("/x?"), parameters{});
     EXPECT_EQ(query_of("/x?a=b/c?d"), (parameters{{"a", "b/c?d"}}));
+}
+
+TEST(target, an_absolute_one_has_a_host_and_the_rest) {
+    for (const auto& [text, authority, rest] :
+         {std::array{"http://localhost:9091/api/info", "localhost:9091", "/api/info"},
+          std::array{"HTTP://[::1]:1/a?b=http://c", "[::1]:1", "/a?b=http://c"},
+          std::array{"http://h", "h", "/"}, std::array{"http://h?x", "h", "/?x"},
+          std::array{"http://u@h/", "u@h", "/"}}) {
+        const auto made = split_absolute(text);
+        ASSERT_TRUE(made) << text;
+        EXPECT_EQ(made->authority, authority);
+        EXPECT_EQ(made->origin_form, rest);
+    }
+    for (const char* const text : {"", "/", "*", "/http://h/", "http:/h/", "http://", "http:///x",
+                                   "http://?x", "https://h/", "h:1"}) {
+        EXPECT_FALSE(split_absolute(text)) << text;
+    }
 }
 
 TEST(target, encodes_what_it_decodes) {

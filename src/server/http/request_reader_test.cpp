@@ -1,0 +1,89 @@
+#include "server/http/request_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace monolock::server::http {
+namespace {
+
+using progress = request_reader::progress;
+
+constexpr std::size_t header_max = 256;
+constexpr std::size_t body_max = 64;
+
+// What becomes of a text that arrives in pieces of that size.
+struct outcome {
+    progress what = progress::unfinished;
+    std::optional<request> read;
+    std::size_t left = 0;
+};
+
+outcome read(std::string_view text, std::size_t piece) {
+    boost::beast::flat_buffer input{header_max + body_max};
+    request_reader reader{header_max, body_max};
+    outcome made;
+    while (made.what == progress::unfinished && !text.empty()) {
+        const std::size_t room = input.max_size() - input.size();
+        const std::string_view some = text.substr(0, std::min(piece, room));
+        input.commit(boost::asio::buffer_copy(input.prepare(some.size()),
+                                              boost::asio::buffer(some.data(), some.size())));
+        text.remove_prefix(some.size());
+        made.what = reader.take(input);
+    }
+    made.left = input.size() + text.size();
+    if (made.what == progress::complete) {
+        made.read = reader.release();
+    }
+    return made;
+}
+
+TEST(request_reader, however_it_is_cut) {
+    const std::string head = "POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (const auto& [text, body] :
+         {std::pair{head + "2\r\nab\r\n1;x=y\r\nc\r\n0\r\n\r\n", "abc"},
+          std::pair{head + "0\r\n\r\n", ""}, std::pair{head + "0\r\nX: y\r\n\r\n", ""},
+          std::pair{std::string{"POST /x HTTP/1.1\r\nContent-Length: 2\r\n\r\nab"}, "ab"}}) {
+        for (std::size_t piece = 1; piece <= text.size() + 3; ++piece) {
+            const auto made = read(text + "GET", piece);
+            ASSERT_EQ(made.what, progress::complete) << text << piece;
+            EXPECT_EQ(made.read->body, body);
+            EXPECT_EQ(made.left, 3U) << "of the next";
+        }
+    }
+}
+
+TEST(request_reader, a_target_that_names_a_host_replaces_the_host) {
+    const auto hosts = [](std::string_view fields) {
+        const auto made =
+            read("GET http://named:1/x?y HTTP/1.1\r\n" + std::string{fields} + "\r\n", 1000);
+        EXPECT_EQ(made.read->target, "/x?y");
+        std::string all;
+        for (const std::string_view each : made.read->values("Host")) {
+            all += std::string{each} + ' ';
+        }
+        return all;
+    };
+    EXPECT_EQ(hosts(""), "named:1 ");
+    EXPECT_EQ(hosts("HOST: localhost\r\n"), "named:1 ");
+    EXPECT_EQ(hosts("Host: a\r\nhost: b\r\n"), "a b ") << "two are one too many";
+}
+
+TEST(request_reader, what_is_too_long_in_any_place) {
+    const std::string head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+    const std::string flood(header_max + body_max, 'x');
+    for (const std::string& text : {"GET /" + flood, "GET / HTTP/1.1\r\nX: " + flood,
+                                    head + "1;" + flood, head + "0\r\nX: " + flood}) {
+        for (const std::size_t piece : {std::size_t{1}, std::size_t{50}}) {
+            EXPECT_EQ(read(text, piece).what, progress::refused) << text;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace monolock::server::http
