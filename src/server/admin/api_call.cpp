@@ -190,8 +190,11 @@ list_call take_list(parameters& with) {
     if (made.match && made.match->size() > match_bytes_max) {
         with.fail("match is longer than any pattern needs to be");
     }
-    if (made.match && !protocol::is_valid_utf8(*made.match)) {
-        with.fail("match is not valid UTF-8");
+    for (const auto& [text, why] : {std::pair{&made.match, "match is not valid UTF-8"},
+                                    std::pair{&made.after, "after is not valid UTF-8"}}) {
+        if (*text && !protocol::is_valid_utf8(**text)) {
+            with.fail(why);
+        }
     }
     return made;
 }

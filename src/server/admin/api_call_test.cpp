@@ -76,12 +76,16 @@ TEST(api_call, methods) {
 
 TEST(api_call, mistakes_are_never_passed_over) {
     for (const char* const target :
-         {"/api/locks?limit=0", "/api/locks?limit=", "/api/locks?limit=-1", "/api/locks?limit=1x",
+         {"/api/locks?limit=0",       "/api/locks?limit=",
+          "/api/locks?limit=-1",      "/api/locks?limit=1x",
           "/api/locks?limit=1000001", "/api/locks?limit=99999999999999999999",
-          "/api/locks?limits=1", "/api/locks?limit=1&limit=2", "/api/locks?match=%FF",
-          "/api/locks?snapshot=x", "/api/lock", "/api/lock?name=", "/api/lock?name=%FF",
-          "/api/lock?name=a&name=b", "/api/locks/", "/api/locks/%zz", "/api/locks/%0",
-          "/api/locks/n?name=m", "/api/info?x"}) {
+          "/api/locks?limits=1",      "/api/locks?limit=1&limit=2",
+          "/api/locks?match=%FF",     "/api/locks?after=%FF",
+          "/api/locks?snapshot=x",    "/api/lock",
+          "/api/lock?name=",          "/api/lock?name=%FF",
+          "/api/lock?name=a&name=b",  "/api/locks/",
+          "/api/locks/%zz",           "/api/locks/%0",
+          "/api/locks/n?name=m",      "/api/info?x"}) {
         EXPECT_EQ(status_of("GET", target), 400) << target;
     }
     EXPECT_EQ(status_of("GET", "/api/locks?match=" + std::string(511, '*')), 200);
