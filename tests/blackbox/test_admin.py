@@ -20,6 +20,7 @@ from support.waiting import stays_true, wait_until
 
 ADMIN = ("-admin-listen", "127.0.0.1:0")
 CLOSED = 0x02
+STREAMS_MAX = 8
 RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 NAMES = ["a/b", "a b", "a+b", "ü", "a?b#c", "%", "%2F", ".", "..", "x\n\"\\\0y", "n" * 255]
 
@@ -447,6 +448,27 @@ def test_a_flood_of_events_shows_the_latest(start_server):
     assert (shown[-1]["event"], shown[-1]["token"]) == ("granted", token)
     assert [change["token"] for change in shown] == sorted(change["token"] for change in shown)
     owner.close()
+
+
+def test_the_oldest_event_stream_makes_room(managed):
+    """Also when nobody reads any of them, and all that they say is still in the kernel's buffers."""
+    stuck = [HttpConnection(managed.admin_address).ask("GET", "/api/events") for _ in range(STREAMS_MAX)]
+    assert [stream.head().status for stream in stuck] == [200] * STREAMS_MAX
+
+    def opened():
+        stream = HttpConnection(managed.admin_address).ask("GET", "/api/events")
+        if stream.head().status == 200:
+            return stream
+        stream.close()
+        return None
+
+    newest = wait_until(opened, "room for one more", interval=0.05)
+    assert newest.chunk()
+    while stuck[0].chunk():  # up to its end, in good order
+        pass
+    assert stuck[1].chunk() and stuck[1].chunk(), "one made room"
+    for stream in [newest, *stuck]:
+        stream.close()
 
 
 # --- at the edges of the server's life

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "server/admin/activity.hpp"
-#include "server/admin/event_stream.hpp"
 #include "server/admin/gate.hpp"
 #include "server/admin/shard_question.hpp"
 #include "server/admin/survey.hpp"
@@ -19,6 +18,9 @@ using http::response;
 using http::status;
 
 constexpr std::size_t history_max = 100;
+
+// How long an event stream that has just begun need not make room.
+constexpr std::chrono::seconds stream_undisturbed{1};
 
 moment present() {
     return {.steady = std::chrono::steady_clock::now(), .wall = std::chrono::system_clock::now()};
@@ -174,8 +176,7 @@ admin_api::admin_api(loop& on, shard_surroundings& around, std::optional<std::st
       around_{&around},
       host_{std::move(host)},
       started_at_{std::chrono::steady_clock::now()},
-      forget_{on},
-      streams_{std::make_shared<int>()} {}
+      forget_{on} {}
 
 http::service admin_api::service(logger& log) {
     return {.answer = [this](http::request what) { return answer(std::move(what)); },
@@ -417,11 +418,28 @@ http::task<response> admin_api::history(history_call what) {
     co_return json(status::ok, std::move(out += "]}\n"));
 }
 
-response admin_api::events() {
-    if (static_cast<std::size_t>(streams_.use_count()) > streams_max_) {
-        return refuse(status::unavailable, "too many event streams");
+// The oldest gives way: which of them nobody reads any more cannot be told while all that they say
+// goes into buffers. Who still reads may ask again, and is the newest then.
+bool admin_api::make_room_for_stream() {
+    std::erase_if(streams_, [](const auto& each) { return each.expired(); });
+    if (streams_.size() < streams_max_) {
+        return true;
     }
-    const auto stream = std::make_shared<event_stream>(*loop_, *around_, streams_);
+    const auto oldest = streams_.front().lock();
+    if (!oldest || std::chrono::steady_clock::now() - oldest->begun_at() < stream_undisturbed) {
+        return false;
+    }
+    oldest->end();
+    streams_.erase(streams_.begin());
+    return true;
+}
+
+response admin_api::events() {
+    if (!make_room_for_stream()) {
+        return refuse(status::unavailable, "too many event streams at once");
+    }
+    const auto stream = std::make_shared<event_stream>(*loop_, *around_);
+    streams_.push_back(stream);
     response made{.code = status::ok, .content_type = "text/event-stream", .body = {}};
     made.more = [stream] { return next_events(stream); };
     return made;

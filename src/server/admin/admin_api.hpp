@@ -4,8 +4,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "server/admin/api_call.hpp"
+#include "server/admin/event_stream.hpp"
 #include "server/admin/listing.hpp"
 #include "server/http/connection.hpp"
 #include "server/shard.hpp"
@@ -58,6 +60,7 @@ private:
     [[nodiscard]] http::task<http::response> kick(kick_call what);
     [[nodiscard]] http::task<http::response> history(history_call what);
     [[nodiscard]] http::response events();
+    [[nodiscard]] bool make_room_for_stream();
 
     [[nodiscard]] http::task<std::shared_ptr<const listing>> take_listing(
         std::optional<std::string> match);
@@ -72,7 +75,7 @@ private:
     std::uint64_t listings_ = 0;
     kept_listings kept_;
     loop_timer forget_;
-    std::shared_ptr<int> streams_;  // each open one shares it
+    std::vector<std::weak_ptr<event_stream>> streams_;  // the oldest first
     std::size_t streams_max_ = 1;
 };
 

@@ -29,18 +29,27 @@ moment present() {
 
 }  // namespace
 
-event_stream::event_stream(loop& on, shard_surroundings& around, std::shared_ptr<void> slot)
+event_stream::event_stream(loop& on, shard_surroundings& around)
     : loop_{&on},
       around_{&around},
-      slot_{std::move(slot)},
+      timer_{on},
+      begun_at_{std::chrono::steady_clock::now()},
       next_(around.shards.size()),
       last_{activity_of(around)},
-      last_at_{std::chrono::steady_clock::now()} {}
+      last_at_{begun_at_} {}
+
+void event_stream::end() {
+    ended_ = true;
+    timer_.cancel();
+}
 
 http::task<std::optional<std::string>> event_stream::next() {
-    if (opened_) {
-        loop_timer timer{*loop_, interval};
-        co_await timer.async_wait(http::as_result);
+    if (opened_ && !ended_) {
+        timer_.expires_after(interval);
+        co_await timer_.async_wait(http::as_result);
+    }
+    if (ended_) {
+        co_return std::nullopt;
     }
     opened_ = true;
     const batch learnt = co_await learn();

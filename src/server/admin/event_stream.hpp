@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,11 +20,14 @@ public:
     // with them later would be to show the past.
     static constexpr std::size_t changes_max = 256;
 
-    // `slot` is held as long as the stream lives. The surroundings must outlive it.
-    event_stream(loop& on, shard_surroundings& around, std::shared_ptr<void> slot);
+    // The surroundings must outlive it.
+    event_stream(loop& on, shard_surroundings& around);
 
-    // The events of the next second, in their wire format.
+    // The events of the next second, in their wire format; nothing once it was ended.
     [[nodiscard]] http::task<std::optional<std::string>> next();
+
+    void end();
+    [[nodiscard]] core::time_point begun_at() const noexcept { return begun_at_; }
 
 private:
     struct news {
@@ -46,11 +48,13 @@ private:
 
     loop* loop_;
     shard_surroundings* around_;
-    std::shared_ptr<void> slot_;
+    loop_timer timer_;
+    core::time_point begun_at_;
     std::vector<std::optional<std::uint64_t>> next_;  // of each shard; absent: from now on
     activity last_;
     core::time_point last_at_;
     bool opened_ = false;
+    bool ended_ = false;
 };
 
 }  // namespace monolock::server::admin

@@ -289,6 +289,7 @@ task<bool> connection::send(std::string bytes) {
         taken_at_ = std::chrono::steady_clock::now();  // until now there was nothing to take
     }
     for (std::size_t done = 0; done < bytes.size();) {
+        look();  // small writes, too, are of no use to a peer that takes nothing
         after(glance_interval, &connection::look);
         const auto rest = boost::asio::buffer(bytes) + done;
         const auto [failed, count] = co_await socket_.async_write_some(rest, as_result);

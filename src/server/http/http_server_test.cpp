@@ -43,6 +43,12 @@ task<std::optional<std::string>> next_of(std::shared_ptr<one_piece> from) {
     co_return std::string(from->bytes, 'x');
 }
 
+task<std::optional<std::string>> next_little() {
+    loop_timer timer{co_await boost::asio::this_coro::executor, 20ms};
+    co_await timer.async_wait(as_result);
+    co_return std::string(500, 'x');
+}
+
 task<std::optional<std::string>> broken() {
     throw std::runtime_error{"half way"};
     co_return std::nullopt;
@@ -56,7 +62,8 @@ task<void> think() {
 
 constexpr std::size_t long_bytes = std::size_t{500} * 1024;
 
-// "/slow" takes its time, "/endless", "/streamed" and "/broken" are streamed, "/throws" throws,
+// "/slow" takes its time, "/endless", "/trickle", "/streamed" and "/broken" are streamed, "/throws"
+// throws,
 // "/long" and "/streamed" are long, all else is "ok".
 task<response> answer(request what) {
     response made = plain_text(status::ok, "ok");
@@ -76,6 +83,9 @@ task<response> answer(request what) {
         made.more = [from = std::make_shared<one_piece>(one_piece{.bytes = long_bytes})] {
             return next_of(from);
         };
+    }
+    if (what.target == "/trickle") {
+        made.more = [] { return next_little(); };
     }
     if (what.target == "/broken") {
         made.more = [] { return broken(); };
@@ -176,12 +186,14 @@ TEST(http_server, who_takes_too_long_is_ended) {
     EXPECT_TRUE(read(silent, "ok\n").ends_with("ok\n"));
     const posix::descriptor reads_nothing = running.connect();
     get(reads_nothing, "/endless");
+    const posix::descriptor reads_no_little = running.connect();
+    get(reads_no_little, "/trickle");  // long before the kernel's buffers are full
     const posix::descriptor half_a_request = running.connect();
     send(half_a_request, "GET / HTTP/1.1\r\n");
     const auto begin = clock::now();
     const posix::descriptor unhurried = running.connect();
     get(unhurried, "/slow");
-    for (const auto* const each : {&silent, &reads_nothing, &half_a_request}) {
+    for (const auto* const each : {&silent, &reads_nothing, &reads_no_little, &half_a_request}) {
         expect_end_after_a_second(*each, begin);
     }
     EXPECT_TRUE(read(unhurried, "ok\n").ends_with("ok\n")) << "an endpoint has time of its own";
