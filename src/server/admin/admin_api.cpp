@@ -288,14 +288,15 @@ http::task<std::shared_ptr<const listing>> admin_api::take_listing(
     co_return make_listing(++listings_, std::move(match), present(), std::move(all));
 }
 
-void admin_api::keep(std::shared_ptr<const listing> made) {
-    kept_.keep(std::move(made));
+std::shared_ptr<const listing> admin_api::keep(std::shared_ptr<const listing> made) {
+    auto kept = kept_.keep(std::move(made));
     forget_.expires_after(kept_listings::age_max + std::chrono::seconds{1});
     forget_.async_wait([this](const boost::system::error_code& stopped) {
         if (!stopped) {
             kept_.forget_old(std::chrono::steady_clock::now());
         }
     });
+    return kept;
 }
 
 http::task<response> admin_api::list(list_call what) {
@@ -314,7 +315,7 @@ http::task<response> admin_api::list(list_call what) {
             co_return stalled();
         }
         if (what.limit) {
-            keep(from);
+            from = keep(std::move(from));
         }
     }
     const std::size_t begin = what.after ? from->behind(*what.after) : 0;

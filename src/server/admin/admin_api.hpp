@@ -64,7 +64,7 @@ private:
 
     [[nodiscard]] http::task<std::shared_ptr<const listing>> take_listing(
         std::optional<std::string> match);
-    void keep(std::shared_ptr<const listing> made);
+    [[nodiscard]] std::shared_ptr<const listing> keep(std::shared_ptr<const listing> made);
     [[nodiscard]] shard& home_of(core::name_hash hash) const;
 
     loop* loop_;

@@ -1,6 +1,7 @@
 #include "server/admin/listing.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "telemetry/escape.hpp"
@@ -30,36 +31,74 @@ std::shared_ptr<const listing> make_listing(std::uint64_t id, std::optional<std:
                                 return left.name == right.name;
                             }),
                 found.end());
-    return std::make_shared<const listing>(
-        listing{.id = id, .match = std::move(match), .taken = taken, .locks = std::move(found)});
+    listing made{.id = id, .match = std::move(match), .taken = taken, .locks = std::move(found)};
+    for (const lock_view& each : made.locks) {
+        made.claims += 1 + each.waiters.size();
+    }
+    return std::make_shared<const listing>(std::move(made));
 }
 
-void kept_listings::keep(std::shared_ptr<const listing> made) {
-    if (kept_.size() == count_max) {
-        kept_.pop_front();
+std::shared_ptr<const listing> kept_listings::keep(std::shared_ptr<const listing> made) {
+    forget_old(made->taken.steady);
+    if (!has_room_for(*made)) {
+        const auto other = newest(made->match);
+        if (other != kept_.end() && made->taken.steady - (*other)->taken.steady <= shared_age_max) {
+            return read(other);
+        }
     }
-    kept_.push_back(std::move(made));
+    while (!has_room_for(*made)) {
+        drop(kept_.begin());
+    }
+    claims_ += made->claims;
+    return kept_.emplace_back(std::move(made));
+}
+
+bool kept_listings::has_room_for(const listing& another) const noexcept {
+    return kept_.size() < count_min ||
+           (kept_.size() < count_max && claims_ + another.claims <= claims_max_);
 }
 
 std::shared_ptr<const listing> kept_listings::find(std::uint64_t id, core::time_point now) {
     forget_old(now);
-    const auto found =
-        std::find_if(kept_.begin(), kept_.end(), [&](const auto& each) { return each->id == id; });
-    return found == kept_.end() ? nullptr : *found;
+    return read(
+        std::find_if(kept_.begin(), kept_.end(), [&](const auto& each) { return each->id == id; }));
 }
 
 std::shared_ptr<const listing> kept_listings::find(const std::optional<std::string>& match,
                                                    core::time_point now) {
     forget_old(now);
-    const auto found = std::find_if(kept_.rbegin(), kept_.rend(),
-                                    [&](const auto& each) { return each->match == match; });
-    return found == kept_.rend() ? nullptr : *found;
+    return read(newest(match));
+}
+
+kept_listings::listings::iterator kept_listings::newest(const std::optional<std::string>& match) {
+    auto found = kept_.end();
+    for (auto each = kept_.begin(); each != kept_.end(); ++each) {
+        if ((*each)->match == match && (found == kept_.end() || (*each)->id > (*found)->id)) {
+            found = each;
+        }
+    }
+    return found;
+}
+
+std::shared_ptr<const listing> kept_listings::read(listings::iterator found) {
+    if (found == kept_.end()) {
+        return nullptr;
+    }
+    std::rotate(found, std::next(found), kept_.end());
+    return kept_.back();
+}
+
+void kept_listings::drop(listings::iterator which) {
+    claims_ -= (*which)->claims;
+    kept_.erase(which);
 }
 
 void kept_listings::forget_old(core::time_point now) {
-    while (!kept_.empty() && now - kept_.front()->taken.steady > age_max) {
-        kept_.pop_front();
-    }
+    std::erase_if(kept_, [&](const auto& each) {
+        const bool old = now - each->taken.steady > age_max;
+        claims_ -= old ? each->claims : 0;
+        return old;
+    });
 }
 
 listing_pages::listing_pages(std::shared_ptr<const listing> from, std::size_t begin,

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +20,7 @@ struct listing {
     std::optional<std::string> match;
     moment taken;
     std::vector<lock_view> locks;  // sorted, each name once
+    std::size_t claims = 0;        // locks and waiters: what it takes of memory
 
     // The place of the first lock whose name is greater.
     [[nodiscard]] std::size_t behind(std::string_view name) const noexcept;
@@ -32,13 +32,21 @@ struct listing {
                                                           const moment& taken,
                                                           std::vector<lock_view> found);
 
-// The listings that pages are read from: the newest few, each for a bounded time.
+// The listings that pages are read from, each for a bounded time. A few there may always be, more
+// only within a bound on the claims of all: those that were read least recently make room.
 class kept_listings {
 public:
-    static constexpr std::size_t count_max = 4;
+    static constexpr std::size_t count_min = 4;
+    static constexpr std::size_t count_max = 1'000;
+    static constexpr std::size_t claims_max = 500'000;
     static constexpr std::chrono::seconds age_max{60};
+    static constexpr std::chrono::seconds shared_age_max{1};
 
-    void keep(std::shared_ptr<const listing> made);
+    explicit kept_listings(std::size_t claims_at_most = claims_max) : claims_max_{claims_at_most} {}
+
+    // Gives the one to read: what was made, or rather than make others go, one of the same match
+    // that is a little older.
+    [[nodiscard]] std::shared_ptr<const listing> keep(std::shared_ptr<const listing> made);
 
     // The one with this id, or else the newest with this match; null if it is not kept any more.
     [[nodiscard]] std::shared_ptr<const listing> find(std::uint64_t id, core::time_point now);
@@ -49,7 +57,16 @@ public:
     [[nodiscard]] bool empty() const noexcept { return kept_.empty(); }
 
 private:
-    std::deque<std::shared_ptr<const listing>> kept_;  // the oldest first
+    using listings = std::vector<std::shared_ptr<const listing>>;
+
+    [[nodiscard]] bool has_room_for(const listing& another) const noexcept;
+    [[nodiscard]] listings::iterator newest(const std::optional<std::string>& match);
+    [[nodiscard]] std::shared_ptr<const listing> read(listings::iterator found);
+    void drop(listings::iterator which);
+
+    std::size_t claims_max_;
+    std::size_t claims_ = 0;  // of all that are kept
+    listings kept_;           // those that were read last are last
 };
 
 // The locks of a page as JSON, piece by piece, so that no response is in memory as a whole.

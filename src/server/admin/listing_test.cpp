@@ -88,20 +88,59 @@ TEST(listing_pages, a_page_says_where_the_next_one_is) {
     EXPECT_EQ(json["next"], "/api/locks?after=b");
 }
 
-TEST(kept_listings, are_few_and_for_a_while) {
+// A listing of so many claims, of a second of its own.
+std::shared_ptr<const listing> kept_one(std::uint64_t id, std::size_t claims,
+                                        std::optional<std::string> match = "m") {
+    std::vector<lock_view> found{lock("a")};
+    found.front().waiters.resize(claims - 1);
+    return listing_of(std::move(found), id, std::move(match), start + 2s * id);
+}
+
+TEST(kept_listings, are_kept_for_a_while) {
     kept_listings kept;
-    for (std::uint64_t id = 1; id <= kept_listings::count_max + 1; ++id) {
-        kept.keep(listing_of({}, id, "m", start + std::chrono::seconds{id}));
+    for (std::uint64_t id = 1; id <= 9; ++id) {
+        EXPECT_EQ(kept.keep(kept_one(id, 1))->id, id);
     }
-    const core::time_point now = start + 10s;
-    EXPECT_EQ(kept.find(1, now), nullptr) << "it made room";
-    EXPECT_EQ(kept.find(2, now)->id, 2U);
-    EXPECT_EQ(kept.find("m", now)->id, kept_listings::count_max + 1) << "the newest";
-    EXPECT_EQ(kept.find(std::nullopt, now), nullptr) << "of another match";
-    EXPECT_EQ(kept.find(2, start + 2s + kept_listings::age_max + 1ns), nullptr);
-    EXPECT_NE(kept.find(3, start + 2s + kept_listings::age_max + 1ns), nullptr);
+    EXPECT_EQ(kept.find(1, start + 10s)->id, 1U) << "whatever others ask for";
+    EXPECT_EQ(kept.find("m", start + 10s)->id, 9U) << "the newest";
+    EXPECT_EQ(kept.find(std::nullopt, start + 10s), nullptr) << "of another match";
+    EXPECT_EQ(kept.find(2, start + 4s + kept_listings::age_max + 1ns), nullptr);
+    EXPECT_NE(kept.find(3, start + 4s + kept_listings::age_max + 1ns), nullptr);
     kept.forget_old(start + 1h);
     EXPECT_TRUE(kept.empty());
+}
+
+TEST(kept_listings, within_a_bound_those_that_are_read_stay) {
+    kept_listings kept{100};
+    constexpr core::time_point now = start + 20s;
+    for (std::uint64_t id = 1; id <= 10; ++id) {
+        EXPECT_EQ(kept.keep(kept_one(id, 10))->id, id);
+        EXPECT_NE(kept.find(1, now), nullptr);
+    }
+    EXPECT_EQ(kept.keep(kept_one(11, 20))->id, 11U);
+    EXPECT_EQ(kept.find(2, now), nullptr) << "it made room";
+    EXPECT_EQ(kept.find(3, now), nullptr) << "and so did this";
+    EXPECT_NE(kept.find(1, now), nullptr) << "it is being read";
+    EXPECT_NE(kept.find(4, now), nullptr);
+    for (std::uint64_t id = 12; id <= 15; ++id) {
+        EXPECT_EQ(kept.keep(kept_one(id, 1'000))->id, id);
+    }
+    EXPECT_EQ(kept.find(11, now), nullptr);
+    EXPECT_NE(kept.find(12, now), nullptr) << "a few may be of any size";
+}
+
+TEST(kept_listings, where_there_is_no_room_a_recent_one_is_shared) {
+    kept_listings kept{100};
+    const auto taken = [](std::uint64_t id, core::time_point at, const char* match) {
+        return listing_of(std::vector<lock_view>(1, lock("a")), id, match, at);
+    };
+    for (std::uint64_t id = 1; id <= 4; ++id) {
+        static_cast<void>(kept.keep(kept_one(id, 50)));
+    }
+    constexpr core::time_point last = start + 8s;
+    EXPECT_EQ(kept.keep(taken(5, last + 1s, "m"))->id, 4U);
+    EXPECT_EQ(kept.keep(taken(6, last + 1s, "other"))->id, 6U) << "of another match";
+    EXPECT_EQ(kept.keep(taken(7, last + 1001ms, "m"))->id, 7U) << "it is too old";
 }
 
 }  // namespace
