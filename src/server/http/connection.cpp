@@ -268,7 +268,7 @@ task<bool> connection::write_in_pieces(response what, manner how) {
     bool written = co_await send(std::move(text));
     while (written && piece) {
         if (!piece->empty()) {  // an empty chunk would be the last
-            std::string bytes = chunked ? chunk_of(*piece) : *std::move(piece);
+            std::string bytes = chunked ? chunk_of(*piece) : *piece;
             written = co_await send(std::move(bytes));
         }
         if (written) {
