@@ -17,6 +17,15 @@ constexpr auto invisible = std::to_array<character_range>(
      {0x110CD, 0x110CD}, {0x13430, 0x13438}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A},
      {0xE0000, 0xE0FFF}});
 
+// Category Zs without U+0020, and the Braille pattern without dots.
+constexpr auto odd_blanks = std::to_array<character_range>({{0x00A0, 0x00A0},
+                                                            {0x1680, 0x1680},
+                                                            {0x2000, 0x200A},
+                                                            {0x202F, 0x202F},
+                                                            {0x205F, 0x205F},
+                                                            {0x2800, 0x2800},
+                                                            {0x3000, 0x3000}});
+
 // Categories Mn and Me, and Hangul_Syllable_Type V and T; across what is not assigned or invisible.
 constexpr auto marks = std::to_array<character_range>(
     {{0x0300, 0x036F},   {0x0483, 0x0489},   {0x0591, 0x05BD},   {0x05BF, 0x05BF},
@@ -105,6 +114,10 @@ bool is_in(std::span<const character_range> ranges, char32_t point) noexcept {
 
 bool is_invisible(char32_t point) noexcept {
     return point >= invisible.front().first && is_in(invisible, point);
+}
+
+bool is_odd_blank(char32_t point) noexcept {
+    return point >= odd_blanks.front().first && is_in(odd_blanks, point);
 }
 
 bool is_mark(char32_t point) noexcept {

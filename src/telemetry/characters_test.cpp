@@ -17,6 +17,17 @@ TEST(characters, what_nobody_sees) {
     }
 }
 
+TEST(characters, what_looks_like_a_space) {
+    for (const char32_t point : {U'\u00A0', U'\u1680', U'\u2000', U'\u2003', U'\u200A', U'\u202F',
+                                 U'\u205F', U'\u2800', U'\u3000'}) {
+        EXPECT_TRUE(is_odd_blank(point)) << std::hex << static_cast<unsigned>(point);
+    }
+    for (const char32_t point :
+         {U' ', U'a', U'\u00A1', U'\u1681', U'\u200B', U'\u2801', U'\u3001'}) {
+        EXPECT_FALSE(is_odd_blank(point)) << std::hex << static_cast<unsigned>(point);
+    }
+}
+
 TEST(characters, what_is_drawn_on_another) {
     for (const char32_t point :
          {U'\u0300', U'\u036F', U'\u0489', U'\u05B0', U'\u093C', U'\u0E31', U'\u1161', U'\u11A8',

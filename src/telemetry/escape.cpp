@@ -112,7 +112,8 @@ void append_quoted(std::string& out, std::string_view text, Shown is_shown, Esca
 
 void append_logfmt_quoted(std::string& out, std::string_view text) {
     const auto is_shown = [](char32_t point, bool follows) {
-        return !must_escape(point) && !is_invisible(point) && (follows || !is_mark(point));
+        return !must_escape(point) && !is_invisible(point) && !is_odd_blank(point) &&
+               (follows || !is_mark(point));
     };
     append_quoted(out, text, is_shown, [](std::string& to, const character& what) {
         append_hex(to, what.valid ? "\\u{%x}" : "\\x%02x", what.code_point);

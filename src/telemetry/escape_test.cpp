@@ -89,6 +89,8 @@ TEST(escape, logfmt_is_bare_only_where_no_reader_can_be_misled) {
 
 TEST(escape, logfmt_shows_what_is_not_seen) {
     EXPECT_EQ(logfmt_of("a\u200Bb"), R"("a\u{200b}b")");
+    EXPECT_EQ(logfmt_of("a\u00A0b"), R"("a\u{a0}b")");
+    EXPECT_EQ(logfmt_of("a\u3000b"), R"("a\u{3000}b")");
     EXPECT_EQ(logfmt_of("a\U000E0041"), R"("a\u{e0041}")");
     EXPECT_EQ(logfmt_of("a\u00ADb\u3164"), R"("a\u{ad}b\u{3164}")");
     // A mark stays on its letter, and has none in a quote or an escape.
