@@ -77,6 +77,10 @@ public:
         return parser_->get().result_int();
     }
 
+    [[nodiscard]] bool is_event_stream() const {
+        return parser_->get()[http::field::content_type].starts_with("text/event-stream");
+    }
+
     // More of that body, at least a byte; nothing at its end.
     [[nodiscard]] std::string read_body(deadline by) {
         std::string& body = parser_->get().body();
@@ -232,6 +236,9 @@ void admin_channel::begin_events(std::string_view target) {
         if (const unsigned status = events_->read_head(); status != 200) {
             throw admin_error{status == 503 ? exit_code::unreachable : exit_code::refused,
                               "no events: the server answers " + std::to_string(status)};
+        }
+        if (!events_->is_event_stream()) {
+            throw admin_error{exit_code::refused, "what answers is no event stream"};
         }
     });
 }

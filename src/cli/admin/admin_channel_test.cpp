@@ -212,8 +212,9 @@ TEST(admin_channel, interim_answers_are_skipped) {
     EXPECT_EQ(second.body, "two");
     EXPECT_EQ(pages.connections(), 1);
 
-    scripted_server streaming{
-        {interim + "HTTP/1.1 200 OK\r\n\r\ndata: " + std::string(3000, 'x') + "\n\n"}};
+    scripted_server streaming{{interim +
+                               "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: " +
+                               std::string(3000, 'x') + "\n\n"}};
     admin_channel watcher{streaming.address(), {.answer_bytes_max = 1000}};
     watcher.begin_events("/api/events");
     EXPECT_EQ(watcher.next_event().data.size(), 3000U);
@@ -264,7 +265,9 @@ TEST(admin_channel, events_come_one_by_one) {
 
 TEST(admin_channel, a_stream_has_bounds) {
     scripted_server server{
-        {"HTTP/1.1 200 OK\r\n\r\ndata: " + std::string(3000, 'x'), response("", "503 Busy")}};
+        {"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n\r\ndata: " +
+             std::string(3000, 'x'),
+         response("", "503 Busy"), response("{}", "200 OK")}};
     admin_channel channel{server.address(), {.event_bytes_max = 1000}};
     channel.begin_events("/api/events");
     EXPECT_THAT(failure_of([&] { static_cast<void>(channel.next_event()); }).second,
@@ -272,6 +275,8 @@ TEST(admin_channel, a_stream_has_bounds) {
     const auto [status, why] = failure_of([&] { channel.begin_events("/api/events"); });
     EXPECT_EQ(status, exit_code::unreachable);
     EXPECT_THAT(why, HasSubstr("the server answers 503"));
+    EXPECT_EQ(failure_of([&] { channel.begin_events("/api/events"); }).first, exit_code::refused)
+        << "not events, though an answer";
 }
 
 }  // namespace

@@ -19,6 +19,10 @@ namespace monolock::cli {
 
 namespace {
 
+// A queue of 50,000. What is read beyond the time in which an answer may come is time of the
+// caller.
+constexpr std::size_t answer_bytes_max = std::size_t{8} * 1024 * 1024;
+
 // As the server prints a peer; nothing for what is no connection.
 std::optional<std::string> name_of(int fd) {
     sockaddr_storage local{};
@@ -68,7 +72,8 @@ std::optional<std::string> who_has_it(const std::string& admin, const std::strin
                                       std::chrono::steady_clock::time_point give_up_at,
                                       int interrupt) noexcept {
     try {
-        admin_channel channel{admin, {.give_up_at = give_up_at}, interrupt};
+        admin_channel channel{
+            admin, {.give_up_at = give_up_at, .answer_bytes_max = answer_bytes_max}, interrupt};
         return owner_and_place(lock_from(admin_api{channel}.show(lock_name)), own_names());
     } catch (...) {
         return std::nullopt;
