@@ -52,6 +52,8 @@ def test_off_unless_configured(start_server):
 def test_info(start_server):
     server = start_server(*ADMIN, "-threads", "2", "-io-timeout", "1500ms")
     with server.owner("one"), server.waiter("one"):
+        # Counted once the answer is on its way.
+        wait_until(lambda: ask(server, "/api/info")["sessions"] == 2, "both are counted")
         info = ask(server, "/api/info")
     assert info["locks"] == 1 and info["sessions"] == 2 and info["uptime_ms"] >= 0
     assert re.fullmatch(r"\d+\.\d+\.\d+", info["version"])

@@ -281,7 +281,7 @@ def test_health_turns_with_the_signal_and_service_goes_on_during_the_delay(start
     wait_until(lambda: health(server) == 503, "unhealthy", within=0.5)
     assert health(server, "/readyz") == 503
     owner, waiter = server.owner("as-ever"), server.waiter("as-ever")
-    assert server.metrics()["monolock_waiters"].value() == 1
+    wait_until(lambda: server.metrics()["monolock_waiters"].value() == 1, "the waiter is counted", within=0.5)
     assert time.monotonic() - signalled_at < 1
     for client in (owner, waiter):
         client.expect_error(SHUTTING_DOWN)
