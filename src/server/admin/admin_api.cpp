@@ -22,10 +22,6 @@ constexpr std::size_t history_max = 100;
 // How long an event stream that has just begun need not make room.
 constexpr std::chrono::seconds stream_undisturbed{1};
 
-moment present() {
-    return {.steady = std::chrono::steady_clock::now(), .wall = std::chrono::system_clock::now()};
-}
-
 response json(status code, std::string body) {
     return {.code = code, .content_type = "application/json", .body = std::move(body)};
 }
@@ -39,11 +35,14 @@ response no_such_lock() {
 }
 
 // A claim that was ended, and of which lock.
-std::string ended_body(std::string_view name, std::string_view claim) {
+std::string ended_body(std::string_view name, const claim_view& who,
+                       decltype(append_holder)& append_claim, const moment& now) {
+    std::string claim;
+    append_claim(claim, who, now.steady, now);
     std::string out = "{";
     append_text(out, "name", name);
     out += ',';
-    out += claim.substr(1);
+    out.append(claim, 1);
     return out += '\n';
 }
 
@@ -71,10 +70,42 @@ http::task<std::optional<std::string>> next_events(std::shared_ptr<event_stream>
 
 // What came of an attempt to end somebody, found out on the shard's thread in one turn.
 struct ending {
-    enum class outcome { no_lock, nobody, not_unique, another, ended };
+    enum class outcome {
+        no_lock,
+        no_owner,  // grants are withheld: the server shuts down
+        another_owner,
+        no_waiter,
+        several_waiters,
+        ended_owner,
+        ended_waiter,
+    };
     outcome what = outcome::no_lock;
-    std::optional<claim_view> who{};  // whom it ended; with `another`, the owner
+    std::optional<claim_view> who{};  // whom it ended; or the other owner
 };
+
+response response_to(const ending& done, std::string_view name) {
+    using enum ending::outcome;
+    const moment now = moment::now();
+    switch (done.what) {
+        case no_lock:
+            break;
+        case no_owner:
+            return json(status::conflict, conflict_body("the lock has no owner", {}, now));
+        case another_owner:
+            return json(status::conflict,
+                        conflict_body("the owner has another token", done.who, now));
+        case no_waiter:
+            return refuse(status::not_found, "no such waiter");
+        case several_waiters:
+            return refuse(status::conflict,
+                          "several waiters have this address: name one by its id");
+        case ended_owner:
+            return json(status::ok, ended_body(name, *done.who, append_holder, now));
+        case ended_waiter:
+            return json(status::ok, ended_body(name, *done.who, append_waiter, now));
+    }
+    return no_such_lock();
+}
 
 ending end_owner(shard& of, const release_call& what, core::name_hash hash) {
     using enum ending::outcome;
@@ -83,11 +114,11 @@ ending end_owner(shard& of, const release_call& what, core::name_hash hash) {
     }
     core::connected_session* const owner = of.engine().owner_of(what.name, hash);
     if (owner == nullptr) {
-        return {.what = nobody};  // grants are withheld: the server shuts down
+        return {.what = no_owner};
     }
-    ending made{.what = ended, .who = view_of(*owner)};
+    ending made{.what = ended_owner, .who = view_of(*owner)};
     if (what.token && *what.token != owner->token().value) {
-        made.what = another;
+        made.what = another_owner;
         return made;
     }
     of.end_by_operator(*owner);
@@ -113,15 +144,15 @@ ending end_waiter(shard& of, const kick_call& what, core::name_hash hash) {
             continue;
         }
         if (found) {
-            return {.what = not_unique};
+            return {.what = several_waiters};
         }
         found = waiter.id();
     }
     if (!found) {
-        return {.what = nobody};
+        return {.what = no_waiter};
     }
     core::connected_session& who = *of.engine().waiter_of(what.name, hash, *found);
-    ending made{.what = ended, .who = view_of(who)};
+    ending made{.what = ended_waiter, .who = view_of(who)};
     of.end_by_operator(who);
     return made;
 }
@@ -285,7 +316,7 @@ http::task<std::shared_ptr<const listing>> admin_api::take_listing(
     if (!complete) {
         co_return nullptr;
     }
-    co_return make_listing(++listings_, std::move(match), present(), std::move(all));
+    co_return make_listing(++listings_, std::move(match), moment::now(), std::move(all));
 }
 
 std::shared_ptr<const listing> admin_api::keep(std::shared_ptr<const listing> made) {
@@ -348,7 +379,7 @@ http::task<response> admin_api::show(show_call what) {
         co_return no_such_lock();
     }
     std::string out;
-    append_lock(out, **found, present());
+    append_lock(out, **found, moment::now());
     co_return json(status::ok, std::move(out += '\n'));
 }
 
@@ -356,50 +387,14 @@ http::task<response> admin_api::release(release_call what) {
     const core::name_hash hash = around_->hasher(what.name);
     auto question = ask_to_release(*loop_, home_of(hash), what, hash);
     const auto done = co_await question.wait();
-    if (!done) {
-        co_return stalled();
-    }
-    const moment now = present();
-    switch (done->what) {
-        case ending::outcome::no_lock:
-            co_return no_such_lock();
-        case ending::outcome::nobody:
-        case ending::outcome::not_unique:
-        case ending::outcome::another:
-            co_return json(status::conflict, conflict_body(done->who ? "the owner has another token"
-                                                                     : "the lock has no owner",
-                                                           done->who, now));
-        case ending::outcome::ended:
-            break;
-    }
-    std::string claim;
-    append_holder(claim, *done->who, now.steady, now);
-    co_return json(status::ok, ended_body(what.name, claim));
+    co_return done ? response_to(*done, what.name) : stalled();
 }
 
 http::task<response> admin_api::kick(kick_call what) {
     const core::name_hash hash = around_->hasher(what.name);
     auto question = ask_to_kick(*loop_, home_of(hash), what, hash);
     const auto done = co_await question.wait();
-    if (!done) {
-        co_return stalled();
-    }
-    const moment now = present();
-    switch (done->what) {
-        case ending::outcome::no_lock:
-            co_return no_such_lock();
-        case ending::outcome::nobody:
-        case ending::outcome::another:
-            co_return refuse(status::not_found, "no such waiter");
-        case ending::outcome::not_unique:
-            co_return refuse(status::conflict,
-                             "several waiters have this address: name one by its id");
-        case ending::outcome::ended:
-            break;
-    }
-    std::string claim;
-    append_waiter(claim, *done->who, now.steady, now);
-    co_return json(status::ok, ended_body(what.name, claim));
+    co_return done ? response_to(*done, what.name) : stalled();
 }
 
 http::task<response> admin_api::history(history_call what) {
@@ -408,7 +403,7 @@ http::task<response> admin_api::history(history_call what) {
     if (!found) {
         co_return stalled();
     }
-    const moment now = present();
+    const moment now = moment::now();
     std::string out = "{";
     append_text(out, "name", what.name);
     out += ",\"history\":[";

@@ -40,6 +40,10 @@ void append_who(std::string& out, core::session_id id, std::string_view identity
 
 }  // namespace
 
+moment moment::now() noexcept {
+    return {.steady = std::chrono::steady_clock::now(), .wall = std::chrono::system_clock::now()};
+}
+
 void append_text(std::string& out, std::string_view key, std::string_view value) {
     append_key(out, key);
     telemetry::append_json_string(out, value);

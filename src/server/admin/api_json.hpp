@@ -16,6 +16,8 @@ namespace monolock::server::admin {
 struct moment {
     core::time_point steady;
     telemetry::wall_time wall;
+
+    [[nodiscard]] static moment now() noexcept;
 };
 
 void append_holder(std::string& out, const claim_view& who, core::time_point taken_at,

@@ -23,10 +23,6 @@ void append_rate(std::string& out, std::string_view key, std::uint64_t count, do
     out.append(text.data(), end);
 }
 
-moment present() {
-    return {.steady = std::chrono::steady_clock::now(), .wall = std::chrono::system_clock::now()};
-}
-
 }  // namespace
 
 event_stream::event_stream(loop& on, shard_surroundings& around)
@@ -53,7 +49,7 @@ http::task<std::optional<std::string>> event_stream::next() {
     }
     opened_ = true;
     const batch learnt = co_await learn();
-    const moment now = present();
+    const moment now = moment::now();
     std::string out;
     for (const ownership_change& each : learnt.changes) {
         out += "event: change\ndata: ";

@@ -121,11 +121,6 @@ void connection::after(std::chrono::nanoseconds time, void (connection::*act)())
     });
 }
 
-// The connection has `time` from now for what follows; a byte at a time gains nothing.
-void connection::allow(std::chrono::seconds time) {
-    after(time, &connection::abort);
-}
-
 void connection::watch(std::optional<std::chrono::seconds> quiet_max) {
     quiet_max_ = quiet_max;
     taken_at_ = std::chrono::steady_clock::now();
@@ -195,7 +190,7 @@ task<bool> connection::serve_one(std::chrono::seconds patience) {
     const manner how{
         .version = reader.version(), .body = !reader.is_head(), .keep_alive = reader.keep_alive()};
     request what = reader.release();
-    allow(service_->bounds.answer_time_max);
+    after(service_->bounds.answer_time_max, &connection::abort);
     response answer = co_await answer_to(std::move(what));
     co_return co_await write(std::move(answer), how);
 }

@@ -95,7 +95,6 @@ private:
 
     // What is to happen then, unless something else is agreed before.
     void after(std::chrono::nanoseconds time, void (connection::*act)());
-    void allow(std::chrono::seconds time);
     // From now on the peer has to take what was written, at whatever pace, and when it has, may be
     // quiet for so long; absent: without a bound.
     void watch(std::optional<std::chrono::seconds> quiet_max);

@@ -1,26 +1,13 @@
 #include "server/http/message.hpp"
 
-#include <algorithm>
+#include <boost/beast/core/string.hpp>
 
 namespace monolock::server::http {
-
-namespace {
-
-char lower(char letter) noexcept {
-    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-}
-
-bool is_same_name(std::string_view left, std::string_view right) noexcept {
-    return std::equal(left.begin(), left.end(), right.begin(), right.end(),
-                      [](char one, char other) { return lower(one) == lower(other); });
-}
-
-}  // namespace
 
 std::vector<std::string_view> request::values(std::string_view name) const {
     std::vector<std::string_view> found;
     for (const field& each : fields) {
-        if (is_same_name(each.name, name)) {
+        if (boost::beast::iequals(each.name, name)) {
             found.emplace_back(each.value);
         }
     }
