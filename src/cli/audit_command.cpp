@@ -33,14 +33,6 @@ using telemetry::audit_verifier;
 constexpr int rest_of_line_ms = 20;
 constexpr int rest_of_line_tries = 10;
 
-int print_result(const std::string& text, int status = 0) {
-    if (print(text)) {
-        return status;
-    }
-    complain("standard output cannot be written");
-    return to_int(exit_code::output_failed);
-}
-
 // "1 grant", "2 grants".
 std::string count_of(std::uint64_t count, const char* noun) {
     return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");

@@ -84,11 +84,6 @@ private:
     telemetry::line_splitter lines_;
 };
 
-int output_failed() {
-    complain("standard output cannot be written");
-    return to_int(exit_code::output_failed);
-}
-
 // Waits until the path names a file again: between a move and a reopen there may be none.
 audit_input open_again(const std::string& path) {
     while (true) {

@@ -143,11 +143,7 @@ int run_check_acl(const check_acl_options& told) {
     for (const diagnostic& each : said.wrong) {
         complain(each.text);
     }
-    if (!said.text.empty() && !print(said.text)) {
-        complain("standard output cannot be written");
-        return to_int(exit_code::output_failed);
-    }
-    return said.status;
+    return print_result(said.text, said.status);
 }
 
 }  // namespace monolock::cli

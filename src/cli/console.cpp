@@ -8,6 +8,8 @@
 #include <climits>
 #include <string>
 
+#include "cli/exit_code.hpp"
+
 namespace monolock::cli {
 
 namespace {
@@ -49,6 +51,15 @@ bool complain(std::string_view text, std::chrono::milliseconds patience) noexcep
 
 bool print(std::string_view text) noexcept {
     return write_all(STDOUT_FILENO, text);
+}
+
+int output_failed() noexcept {
+    complain("standard output cannot be written");
+    return to_int(exit_code::output_failed);
+}
+
+int print_result(std::string_view text, int status) noexcept {
+    return print(text) ? status : output_failed();
 }
 
 void let_go_of_standard_input_and_output() noexcept {

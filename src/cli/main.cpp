@@ -32,11 +32,7 @@ int main_of(std::span<const char* const> words) {
     }
     const arguments parsed = parse_arguments(words, variables);
     if (const auto* const text = std::get_if<help>(&parsed)) {
-        if (!print(text->text)) {
-            complain("standard output cannot be written");
-            return to_int(exit_code::output_failed);
-        }
-        return 0;
+        return print_result(text->text);
     }
     if (const auto* const wrong = std::get_if<config::diagnostic>(&parsed)) {
         const bool about_acl = !words.empty() && words.front() == std::string_view{"check-acl"};

@@ -12,6 +12,7 @@
 #include "cli/admin/admin_arguments.hpp"
 #include "cli/admin/lock_text.hpp"
 #include "cli/admin/question.hpp"
+#include "cli/admin/report.hpp"
 #include "cli/admin/watch.hpp"
 #include "cli/colour.hpp"
 #include "cli/console.hpp"
@@ -20,14 +21,6 @@
 namespace monolock::cli {
 
 namespace {
-
-int print_result(const std::string& text) {
-    if (print(text)) {
-        return 0;
-    }
-    complain("standard output cannot be written");
-    return to_int(exit_code::output_failed);
-}
 
 // --- asking
 
@@ -165,28 +158,19 @@ std::string sentence(const kick_options& told, const refusal& no) {
     return lock_called(told.name) + ", waiter " + word(told.who) + ": " + no.what();
 }
 
-// In words for people, and with --json as a document for programs.
-template <class Options>
-int fail(const Options& told, exit_code status, const std::string& text, const json& document) {
-    complain(text);
-    if (told.json && !print(to_line(document))) {
-        return to_int(exit_code::output_failed);
-    }
-    return to_int(status);
-}
-
 template <class Options>
 int perform(const Options& told) {
     try {
         admin_channel channel{told.admin};
         return run(told, channel);
     } catch (const refusal& no) {
-        return fail(told, no.status(), sentence(told, no), no.document());
+        return report_failure(told.json, no.status(), sentence(told, no), no.document());
     } catch (const bad_answer& failed) {
         const std::string text = word(told.admin) + ": " + failed.what();
-        return fail(told, failed.status(), text, error_document(text));
+        return report_failure(told.json, failed.status(), text, error_document(text));
     } catch (const admin_error& failed) {
-        return fail(told, failed.status(), failed.what(), error_document(failed.what()));
+        return report_failure(told.json, failed.status(), failed.what(),
+                              error_document(failed.what()));
     }
 }
 

@@ -16,6 +16,7 @@
 
 #include "cli/admin/admin_api.hpp"
 #include "cli/admin/lock_text.hpp"
+#include "cli/admin/report.hpp"
 #include "cli/admin/screen.hpp"
 #include "cli/admin/watch_interrupts.hpp"
 #include "cli/colour.hpp"
@@ -224,11 +225,6 @@ bool has_screen() {
            kind != std::string_view{"dumb"};
 }
 
-int fail_to_print() {
-    complain("standard output cannot be written");
-    return to_int(exit_code::output_failed);
-}
-
 int watch(const locks_options& told) {
     if (told.json || !has_screen()) {
         line_watch{told}.run();
@@ -244,7 +240,7 @@ int run_watch(const locks_options& told) {
     if (watch_interrupts::is_output_closed()) {
         // Nobody went away: there never was a reader. By the signal, unless it is ignored.
         watch_interrupts::suffer(SIGPIPE);
-        return fail_to_print();
+        return output_failed();
     }
     std::string why;
     exit_code status = exit_code::refused;
@@ -254,7 +250,7 @@ int run_watch(const locks_options& told) {
         if (end.is_reader_gone()) {
             return 0;
         }
-        return fail_to_print();
+        return output_failed();
     } catch (const interrupted&) {
         return 0;  // nobody reads any more
     } catch (const bad_answer& failed) {
@@ -263,11 +259,7 @@ int run_watch(const locks_options& told) {
         why = failed.what();
         status = failed.status();
     }
-    complain(why);
-    if (told.json && !print(to_line(error_document(why)))) {
-        return to_int(exit_code::output_failed);
-    }
-    return to_int(status);
+    return report_failure(told.json, status, why, error_document(why));
 }
 
 }  // namespace monolock::cli
