@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "cli/exit_code.hpp"
 #include "config/address.hpp"
 #include "config/duration.hpp"
+#include "config/number.hpp"
 #include "protocol/heartbeat_schedule.hpp"
 #include "protocol/lock_name.hpp"
 #include "telemetry/escape.hpp"
@@ -62,13 +62,11 @@ verdict set_duration(std::optional<nanoseconds>& into, std::string_view text) {
 }
 
 verdict set_conflict_exit_code(run_options& into, std::string_view text) {
-    int code = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, failure] = std::from_chars(text.data(), end, code);
-    if (failure != std::errc{} || stop != end || code < 1 || code > 255) {
+    const auto code = config::parse_number<int>(text);
+    if (!code || *code < 1 || *code > 255) {
         return diagnostic{"must be a number from 1 to 255"};
     }
-    into.conflict_exit_code = code;
+    into.conflict_exit_code = *code;
     return std::nullopt;
 }
 

@@ -1,11 +1,11 @@
 #include "cli/audit_arguments.hpp"
 
 #include <array>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "config/number.hpp"
 #include "config/options.hpp"
 #include "telemetry/escape.hpp"
 
@@ -56,11 +56,11 @@ verdict set_follow(audit_tail_options& into, std::string_view /*value*/) {
 }
 
 verdict set_lines(audit_tail_options& into, std::string_view text) {
-    const char* const end = text.data() + text.size();
-    const auto [stop, failure] = std::from_chars(text.data(), end, into.lines);
-    if (failure != std::errc{} || stop != end) {
+    const auto lines = config::parse_number<decltype(into.lines)>(text);
+    if (!lines) {
         return diagnostic{"must be a number"};
     }
+    into.lines = *lines;
     return std::nullopt;
 }
 

@@ -3,9 +3,10 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
+
+#include "config/number.hpp"
 
 namespace monolock::config {
 
@@ -34,16 +35,6 @@ bool is_ipv6_literal(std::string_view text) {
            inet_pton(AF_INET6, digits.c_str(), &ignored) == 1;
 }
 
-std::optional<std::uint16_t> parse_port(std::string_view text) noexcept {
-    std::uint16_t port = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, failure] = std::from_chars(text.data(), end, port);
-    if (text.empty() || failure != std::errc{} || stop != end) {
-        return std::nullopt;
-    }
-    return port;
-}
-
 parsed<address> parse_unix(std::string_view path) {
     if (path.empty()) {
         return diagnostic{"a Unix socket needs a path, like unix:/run/monolock.sock"};
@@ -60,7 +51,7 @@ parsed<address> parse_unix(std::string_view path) {
 }
 
 parsed<address> make_tcp(std::string_view host, std::string_view port_text) {
-    const auto port = parse_port(port_text);
+    const auto port = parse_number<std::uint16_t>(port_text);
     if (!port) {
         return diagnostic{"the port is not a number from 0 to 65535"};
     }

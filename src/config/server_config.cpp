@@ -1,11 +1,11 @@
 #include "config/server_config.hpp"
 
 #include <array>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "config/duration.hpp"
+#include "config/number.hpp"
 #include "telemetry/escape.hpp"
 
 namespace monolock::config {
@@ -38,10 +38,8 @@ parsed<nanoseconds> parse_time_limit(std::string_view text, nanoseconds least) {
 }
 
 verdict set_threads(server_config& config, std::string_view text) {
-    unsigned count = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, failure] = std::from_chars(text.data(), end, count);
-    if (failure != std::errc{} || stop != end || count == 0 || count > threads_max) {
+    const auto count = parse_number<unsigned>(text);
+    if (!count || *count == 0 || *count > threads_max) {
         return diagnostic{"must be a number from 1 to " + std::to_string(threads_max)};
     }
     config.threads = count;

@@ -3,8 +3,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include <charconv>
 #include <cstring>
+
+#include "config/number.hpp"
 
 namespace monolock::server {
 
@@ -16,13 +17,6 @@ struct local_peer {
     pid_t pid;
     uid_t uid;
 };
-
-template <class Number>
-bool read_number(std::string_view text, Number& into) noexcept {
-    const char* const end = text.data() + text.size();
-    const auto [stop, failure] = std::from_chars(text.data(), end, into);
-    return failure == std::errc{} && stop == end;
-}
 
 }  // namespace
 
@@ -84,19 +78,27 @@ std::optional<peer_address> peer_address::parse(std::string_view text) {
     peer_address peer;
     if (text.starts_with(local_begin)) {
         const std::size_t middle = text.find(local_middle);
-        local_peer local{};
-        if (middle == std::string_view::npos ||
-            !read_number(text.substr(local_begin.size(), middle - local_begin.size()), local.pid) ||
-            !read_number(text.substr(middle + local_middle.size()), local.uid)) {
+        if (middle == std::string_view::npos) {
             return std::nullopt;
         }
+        const auto pid = config::parse_number<pid_t>(
+            text.substr(local_begin.size(), middle - local_begin.size()));
+        const auto uid = config::parse_number<uid_t>(text.substr(middle + local_middle.size()));
+        if (!pid || !uid) {
+            return std::nullopt;
+        }
+        const local_peer local{.pid = *pid, .uid = *uid};
         std::memcpy(peer.bytes_.data(), &local, sizeof local);
         peer.kind_ = kind::local;
     } else {
         const std::size_t colon = text.rfind(':');
-        if (colon == std::string_view::npos || !read_number(text.substr(colon + 1), peer.port_)) {
+        const auto port = colon == std::string_view::npos
+                              ? std::nullopt
+                              : config::parse_number<std::uint16_t>(text.substr(colon + 1));
+        if (!port) {
             return std::nullopt;
         }
+        peer.port_ = *port;
         std::string host{text.substr(0, colon)};
         const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
         if (bracketed) {

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <system_error>
 #include <utility>
+
+#include "config/number.hpp"
 
 namespace monolock::server {
 
@@ -29,13 +30,12 @@ std::string_view variable(const char* name) {
 std::optional<microseconds> patience_of_the_manager() {
     const std::string_view text = variable("WATCHDOG_USEC");
     const std::string_view watched = variable("WATCHDOG_PID");
-    std::int64_t patience = 0;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), patience);
-    if (failure != std::errc{} || end != text.data() + text.size() || patience <= 0 ||
+    const auto patience = config::parse_number<std::int64_t>(text);
+    if (!patience || *patience <= 0 ||
         (!watched.empty() && watched != std::to_string(::getpid()))) {
         return std::nullopt;
     }
-    return microseconds{patience};
+    return microseconds{*patience};
 }
 
 std::string with_status(std::string assignments, std::string_view status) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 #include <vector>
 
 #include "config/address.hpp"
+#include "config/number.hpp"
 #include "protocol/lock_name.hpp"
 #include "protocol/utf8.hpp"
 #include "telemetry/escape.hpp"
@@ -75,10 +75,8 @@ verdict set_match(locks_options& into, std::string_view text) {
 }
 
 verdict set_token(release_options& into, std::string_view text) {
-    std::uint64_t token = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, failure] = std::from_chars(text.data(), end, token);
-    if (failure != std::errc{} || stop != end || token == 0) {
+    const auto token = config::parse_number<std::uint64_t>(text);
+    if (!token || *token == 0) {
         return diagnostic{"not a fencing token, which is a positive number"};
     }
     into.token = token;

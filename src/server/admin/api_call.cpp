@@ -1,8 +1,8 @@
 #include "server/admin/api_call.hpp"
 
-#include <charconv>
 #include <utility>
 
+#include "config/number.hpp"
 #include "protocol/lock_name.hpp"
 #include "protocol/utf8.hpp"
 #include "server/admin/api_json.hpp"
@@ -130,10 +130,8 @@ public:
         if (!text) {
             return std::nullopt;
         }
-        std::uint64_t number = 0;
-        const char* const end = text->data() + text->size();
-        const auto [stop, failure] = std::from_chars(text->data(), end, number);
-        if (failure != std::errc{} || stop != end) {
+        const auto number = config::parse_number<std::uint64_t>(*text);
+        if (!number) {
             fail(std::string{key} + " must be a number");
         }
         return number;
@@ -162,11 +160,8 @@ waiter_key take_who(place& at, parameters& with) {
         with.fail("an id or an address is needed: ?id=");
         return {};
     }
-    std::uint64_t id = 0;
-    const char* const end = text->data() + text->size();
-    if (const auto [stop, failure] = std::from_chars(text->data(), end, id);
-        failure == std::errc{} && stop == end) {
-        return id;
+    if (const auto id = config::parse_number<std::uint64_t>(*text)) {
+        return *id;
     }
     const auto peer = peer_address::parse(*text);
     if (!peer) {
