@@ -15,7 +15,7 @@ http_port::http_port(loop& on, listener where, http::service what)
 bool http_port::is_local() const {
     const auto& sockets = listener_.sockets();
     return std::all_of(sockets.begin(), sockets.end(), [](const listening_socket& socket) {
-        return socket.address.starts_with("unix:") || socket.address.starts_with("127.") ||
+        return socket.is_unix() || socket.address.starts_with("127.") ||
                socket.address.starts_with("[::1]:");
     });
 }

@@ -8,12 +8,12 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "posix/environment.hpp"
 #include "telemetry/escape.hpp"
 
 namespace monolock::server {
@@ -70,11 +70,6 @@ void set_non_blocking(const posix::descriptor& socket) {
     }
 }
 
-std::string_view variable(const char* name) {
-    const char* const value = std::getenv(name);
-    return value == nullptr ? std::string_view{} : value;
-}
-
 // Separated by colons; a name has none.
 std::vector<std::string> names_in(std::string_view list) {
     std::vector<std::string> names;
@@ -89,11 +84,11 @@ std::vector<std::string> names_in(std::string_view list) {
 // The protocol of sd_listen_fds(3): LISTEN_FDS descriptors from the third on, whose names stand in
 // LISTEN_FDNAMES, are meant for the process LISTEN_PID.
 std::vector<named_descriptor> take() {
-    if (variable("LISTEN_PID") != std::to_string(::getpid())) {
+    if (posix::variable("LISTEN_PID") != std::to_string(::getpid())) {
         return {};
     }
-    std::vector<std::string> names = names_in(variable("LISTEN_FDNAMES"));
-    if (variable("LISTEN_FDS") != std::to_string(names.size())) {
+    std::vector<std::string> names = names_in(posix::variable("LISTEN_FDNAMES"));
+    if (posix::variable("LISTEN_FDS") != std::to_string(names.size())) {
         throw std::runtime_error{"LISTEN_FDS and LISTEN_FDNAMES do not fit together"};
     }
     std::vector<named_descriptor> taken;

@@ -15,6 +15,8 @@ namespace monolock::server {
 struct listening_socket {
     posix::descriptor descriptor;
     std::string address;  // as people write it, with the port that was taken
+
+    [[nodiscard]] bool is_unix() const noexcept { return address.starts_with("unix:"); }
 };
 
 // Another descriptor of the same socket, close-on-exec. Throws std::system_error.

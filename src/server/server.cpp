@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -99,9 +100,8 @@ listener open_lock_port(const config::server_config& configuration,
 // of it is Unix sockets, which no browser reaches.
 std::optional<std::string> host_to_check(const listener& inherited) {
     const auto& sockets = inherited.sockets();
-    const bool none_is_tcp = std::all_of(
-        sockets.begin(), sockets.end(),
-        [](const listening_socket& socket) { return socket.address.starts_with("unix:"); });
+    const bool none_is_tcp =
+        std::all_of(sockets.begin(), sockets.end(), std::mem_fn(&listening_socket::is_unix));
     return none_is_tcp ? std::nullopt : std::optional{std::string{}};
 }
 std::optional<std::string> host_to_check(const config::address& configured) {

@@ -6,11 +6,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <system_error>
 #include <utility>
 
 #include "config/number.hpp"
+#include "posix/environment.hpp"
 
 namespace monolock::server {
 
@@ -21,15 +21,10 @@ using std::chrono::microseconds;
 // Whoever asks for more signs of life than this gets no more.
 constexpr microseconds interval_min{10'000};
 
-std::string_view variable(const char* name) {
-    const char* const value = std::getenv(name);
-    return value == nullptr ? std::string_view{} : value;
-}
-
 // WATCHDOG_PID names the process that is watched, where that may not be ours.
 std::optional<microseconds> patience_of_the_manager() {
-    const std::string_view text = variable("WATCHDOG_USEC");
-    const std::string_view watched = variable("WATCHDOG_PID");
+    const std::string_view text = posix::variable("WATCHDOG_USEC");
+    const std::string_view watched = posix::variable("WATCHDOG_PID");
     const auto patience = config::parse_number<std::int64_t>(text);
     if (!patience || *patience <= 0 ||
         (!watched.empty() && watched != std::to_string(::getpid()))) {
@@ -53,7 +48,7 @@ std::string monotonic_now() {
 
 service_manager::service_manager(loop& on, logger& log)
     : timer_{on}, patience_{patience_of_the_manager()}, log_{&log} {
-    const std::string_view where = variable("NOTIFY_SOCKET");
+    const std::string_view where = posix::variable("NOTIFY_SOCKET");
     if (where.empty()) {
         return;
     }
@@ -114,7 +109,7 @@ void service_manager::send(const std::string& message) {
 void service_manager::complain(std::string_view why) {
     if (!std::exchange(complained_, true)) {
         log_->write(telemetry::log_level::warn, "the service manager cannot be told how it goes",
-                    {{.key = "notify_socket", .value = variable("NOTIFY_SOCKET")},
+                    {{.key = "notify_socket", .value = posix::variable("NOTIFY_SOCKET")},
                      {.key = "reason", .value = why}});
     }
 }
