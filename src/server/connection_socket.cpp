@@ -41,21 +41,64 @@ core::send_result send_to(int descriptor, std::span<const std::byte> bytes) noex
     return {.status = posix::is_peers_word(errno) ? peer_closed : silence};
 }
 
-connection_socket::connection_socket(loop& on, loose_connection connection)
-    : descriptor_{on.get_executor()},
+connection_socket::connection_socket(readiness_set& in, loose_connection connection)
+    : descriptor_{std::move(connection.descriptor)},
       slot_{std::move(connection.slot)},
-      stream_{std::move(connection.stream)} {
-    boost::system::error_code refused;
-    descriptor_.assign(connection.descriptor.get(), refused);
-    if (!refused) {
-        static_cast<void>(connection.descriptor.release());
+      stream_{std::move(connection.stream)},
+      watch_{in.add(descriptor_.get())} {
+    if (!watch_) {
+        close();
+    }
+}
+
+core::receive_result connection_socket::receive_plain(std::span<std::byte> into) noexcept {
+    const core::receive_result got = receive_from(descriptor_.get(), into);
+    if (got.status == core::receive_status::nothing) {
+        watch_->found_empty();
+    } else if (got.status == core::receive_status::bytes && got.count < into.size()) {
+        watch_->found_less();
+    }
+    return got;
+}
+
+core::receive_result connection_socket::receive_secured(std::span<std::byte> into) noexcept {
+    const core::receive_result got = stream_->receive(into);
+    note_socket_read();
+    return got;
+}
+
+void connection_socket::note_socket_read() noexcept {
+    switch (stream_->last_socket_read()) {
+        case tls::channel::socket_read::none:
+        case tls::channel::socket_read::full:
+            break;
+        case tls::channel::socket_read::less:
+            watch_->found_less();
+            break;
+        case tls::channel::socket_read::empty:
+            watch_->found_empty();
+            break;
     }
 }
 
 std::size_t connection_socket::peek(std::span<std::byte> into) noexcept {
     const ssize_t count =
-        ::recv(descriptor_.native_handle(), into.data(), into.size(), MSG_PEEK | MSG_DONTWAIT);
+        ::recv(descriptor_.get(), into.data(), into.size(), MSG_PEEK | MSG_DONTWAIT);
     return count > 0 ? static_cast<std::size_t>(count) : 0;
+}
+
+void connection_socket::await_readable(readiness_handler& who) {
+    using enum readiness_set::readiness;
+    if (stream_ && stream_->holds_input()) {
+        watch_->readable_anyway(who);
+    } else {
+        watch_->await_readable(who, stream_ && stream_->receive_wants_write() ? output : input);
+    }
+}
+
+void connection_socket::await_writable(readiness_handler& who) {
+    using enum readiness_set::readiness;
+    watch_->await_writable(who, stream_ && stream_->send_wants_read() ? input : output);
 }
 
 void connection_socket::shutdown_send() noexcept {
@@ -63,7 +106,7 @@ void connection_socket::shutdown_send() noexcept {
         stream_->send_close_notify();
         stream_.reset();
     }
-    static_cast<void>(::shutdown(descriptor_.native_handle(), SHUT_WR));
+    static_cast<void>(::shutdown(descriptor_.get(), SHUT_WR));
 }
 
 void connection_socket::close() noexcept {
@@ -71,8 +114,8 @@ void connection_socket::close() noexcept {
         stream_->send_close_notify();
         stream_.reset();
     }
-    boost::system::error_code ignored;  // the descriptor is gone whatever close says
-    descriptor_.close(ignored);
+    watch_.reset();
+    descriptor_.reset();
     slot_ = {};
 }
 
@@ -80,8 +123,16 @@ void connection_socket::abort() noexcept {
     stream_.reset();
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     static_cast<void>(
-        ::setsockopt(descriptor_.native_handle(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));
+        ::setsockopt(descriptor_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));
     close();
+}
+
+loose_connection connection_socket::release() {
+    watch_->let_go();
+    watch_.reset();
+    return {.descriptor = std::move(descriptor_),
+            .slot = std::move(slot_),
+            .stream = std::move(stream_)};
 }
 
 }  // namespace monolock::server

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <boost/asio/post.hpp>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -9,7 +8,7 @@
 #include "core/session_port.hpp"
 #include "posix/descriptor.hpp"
 #include "server/descriptor_budget.hpp"
-#include "server/loop.hpp"
+#include "server/readiness_set.hpp"
 #include "server/secure_stream.hpp"
 
 namespace monolock::server {
@@ -26,62 +25,50 @@ struct loose_connection {
 [[nodiscard]] core::receive_result receive_from(int descriptor, std::span<std::byte> into) noexcept;
 [[nodiscard]] core::send_result send_to(int descriptor, std::span<const std::byte> bytes) noexcept;
 
-// A non-blocking stream socket watched by a loop, plain or with TLS on it. Asio tells when it is
+// A non-blocking stream socket watched by a loop, plain or with TLS on it. The set tells when it is
 // ready; receive and send are called here, so that an idle connection costs no buffer
 // (docs/decisions/0001). Used by the loop's thread alone.
 class connection_socket {
 public:
     // Not open afterwards, and the connection closed, if the system refuses to watch it (epoll has
     // a limit of its own).
-    connection_socket(loop& on, loose_connection connection);
+    connection_socket(readiness_set& in, loose_connection connection);
+    connection_socket(connection_socket&&) noexcept = default;
+    connection_socket& operator=(connection_socket&&) noexcept = delete;
+    ~connection_socket() = default;
 
-    [[nodiscard]] bool is_open() const noexcept { return descriptor_.is_open(); }
+    [[nodiscard]] bool is_open() const noexcept { return watch_ != nullptr; }
 
     // From now on the bytes of the connection are TLS; its handshake is the caller's to drive.
     void secure(const tls_setting& with) {
-        stream_ = std::make_unique<secure_stream>(with, descriptor_.native_handle());
+        stream_ = std::make_unique<secure_stream>(with, descriptor_.get());
     }
     // Null on a plain connection.
     [[nodiscard]] secure_stream* stream() const noexcept { return stream_.get(); }
     // A fatal TLS alert is on its way, and a close must not destroy it.
     [[nodiscard]] bool owes_alert() const noexcept { return stream_ && stream_->owes_alert(); }
 
+    // One step; see tls::channel. Only once it is secured.
+    [[nodiscard]] tls::status handshake() noexcept {
+        const tls::status did = stream_->handshake();
+        note_socket_read();
+        return did;
+    }
     [[nodiscard]] core::receive_result receive(std::span<std::byte> into) noexcept {
-        return stream_ ? stream_->receive(into) : receive_from(descriptor_.native_handle(), into);
+        return stream_ ? receive_secured(into) : receive_plain(into);
     }
     [[nodiscard]] core::send_result send(std::span<const std::byte> bytes) noexcept {
-        return stream_ ? stream_->send(bytes) : send_to(descriptor_.native_handle(), bytes);
+        return stream_ ? stream_->send(bytes) : send_to(descriptor_.get(), bytes);
     }
-    // Bytes wait here that have left the socket; see secure_stream.
-    [[nodiscard]] bool holds_input() const noexcept { return stream_ && stream_->holds_input(); }
     // How many of the next bytes on the wire there are, at most as many as there is room for. They
     // stay where they are.
     [[nodiscard]] std::size_t peek(std::span<std::byte> into) noexcept;
 
-    // Calls `handler(error_code)` once, later, when a receive (a send) would not block, or with an
-    // error when the socket was closed or let go meanwhile. If only bytes that TLS holds are to be
-    // received there is no error then: the handler must look whether the socket is open.
-    template <class Handler>
-    void wait_readable(Handler&& handler) {
-        if (holds_input()) {
-            boost::asio::post(descriptor_.get_executor(),
-                              [handler = std::forward<Handler>(handler)]() mutable {
-                                  handler(boost::system::error_code{});
-                              });
-            return;
-        }
-        const bool other_way = stream_ && stream_->receive_wants_write();
-        descriptor_.async_wait(
-            other_way ? watched_descriptor::wait_write : watched_descriptor::wait_read,
-            std::forward<Handler>(handler));
-    }
-    template <class Handler>
-    void wait_writable(Handler&& handler) {
-        const bool other_way = stream_ && stream_->send_wants_read();
-        descriptor_.async_wait(
-            other_way ? watched_descriptor::wait_read : watched_descriptor::wait_write,
-            std::forward<Handler>(handler));
-    }
+    // Calls who.on_readable() once, in a later turn, when a receive would not find nothing; or
+    // nothing, if the socket is closed or let go before. Asking twice is asking once.
+    void await_readable(readiness_handler& who);
+    // The same with who.on_writable() and a send.
+    void await_writable(readiness_handler& who);
 
     // No more bytes will be sent; the peer sees the end after what is already under way. TLS ends
     // with it: what is received from now on is as it comes on the wire.
@@ -92,16 +79,18 @@ public:
     void abort() noexcept;
 
     // Stops watching and gives the connection away.
-    [[nodiscard]] loose_connection release() {
-        return {.descriptor = posix::descriptor{descriptor_.release()},
-                .slot = std::move(slot_),
-                .stream = std::move(stream_)};
-    }
+    [[nodiscard]] loose_connection release();
 
 private:
-    watched_descriptor descriptor_;
+    [[nodiscard]] core::receive_result receive_plain(std::span<std::byte> into) noexcept;
+    [[nodiscard]] core::receive_result receive_secured(std::span<std::byte> into) noexcept;
+    // Tells the set what TLS has left in the socket.
+    void note_socket_read() noexcept;
+
+    posix::descriptor descriptor_;
     descriptor_budget::slot slot_;
     std::unique_ptr<secure_stream> stream_;
+    readiness_set::watch_ptr watch_;  // null: closed. Given back before the descriptor closes.
 };
 
 }  // namespace monolock::server

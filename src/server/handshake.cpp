@@ -28,7 +28,7 @@ void handshake::read() {
             take(std::span{input}.first(got.count));
             return;
         case core::receive_status::nothing:
-            await();
+            socket_.await_readable(*this);
             return;
         case core::receive_status::peer_closed:
         case core::receive_status::silence:  // nothing was admitted, so nothing goes on
@@ -42,13 +42,10 @@ void handshake::read() {
     }
 }
 
-void handshake::await() {
-    socket_.wait_readable(
-        [self = boost::intrusive_ptr<handshake>{this}](const boost::system::error_code& stopped) {
-            if (!stopped && self->socket_.is_open()) {
-                self->read();
-            }
-        });
+void handshake::on_readable() {
+    if (socket_.is_open()) {
+        read();
+    }
 }
 
 void handshake::take(std::span<const std::byte> bytes) {
@@ -56,7 +53,7 @@ void handshake::take(std::span<const std::byte> bytes) {
     std::size_t used = 0;
     switch (decoder_.feed(bytes, used)) {
         case protocol::acquire_decoder::status::need_more:
-            await();
+            socket_.await_readable(*this);
             return;
         case protocol::acquire_decoder::status::complete: {
             unlink();

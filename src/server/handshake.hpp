@@ -1,7 +1,5 @@
 #pragma once
 
-#include <boost/smart_ptr/intrusive_ptr.hpp>
-#include <boost/smart_ptr/intrusive_ref_counter.hpp>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -36,9 +34,7 @@ public:
 // CONNECTED in the protocol's words. It lives
 // as long as it waits for bytes; its deadline, in the shard's list, bounds the arrival of the whole
 // ACQUIRE, so that a byte at a time gains nothing.
-class handshake final
-    : public deadline_entry,
-      public boost::intrusive_ref_counter<handshake, boost::thread_unsafe_counter> {
+class handshake final : public deadline_entry, public readiness_handler {
 public:
     handshake(connection_socket&& socket, const peer_address& peer, std::string&& identity,
               handshake_owner& owner)
@@ -54,8 +50,10 @@ public:
     void refuse(protocol::error_code code);
 
 private:
+    void on_readable() override;
+    void on_writable() override {}  // never awaited
+
     void read();
-    void await();
     void take(std::span<const std::byte> bytes);
 
     connection_socket socket_;

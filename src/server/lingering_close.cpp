@@ -1,7 +1,6 @@
 #include "server/lingering_close.hpp"
 
 #include <array>
-#include <boost/smart_ptr/intrusive_ptr.hpp>
 
 namespace monolock::server {
 
@@ -14,18 +13,12 @@ bool lingering_close::finish_at_once() {
     return false;
 }
 
-void lingering_close::wait() {
-    socket_.wait_readable([self = boost::intrusive_ptr<lingering_close>{this}](
-                              const boost::system::error_code& stopped) {
-        if (stopped || !self->socket_.is_open()) {
-            return;
-        }
-        if (self->discard_input()) {
-            self->close();
-        } else {
-            self->wait();
-        }
-    });
+void lingering_close::on_readable() {
+    if (discard_input()) {
+        close();
+    } else {
+        wait();
+    }
 }
 
 void lingering_close::close() noexcept {

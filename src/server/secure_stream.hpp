@@ -34,6 +34,10 @@ public:
 
     // Whether a receive may find bytes although the socket will not become readable.
     [[nodiscard]] bool holds_input() const noexcept { return channel_.holds_input(); }
+    // See tls::channel::last_socket_read.
+    [[nodiscard]] tls::channel::socket_read last_socket_read() const noexcept {
+        return channel_.last_socket_read();
+    }
     // TLS may have to send before it can receive, and the other way round.
     [[nodiscard]] bool receive_wants_write() const noexcept { return receive_wants_write_; }
     [[nodiscard]] bool send_wants_read() const noexcept { return send_wants_read_; }

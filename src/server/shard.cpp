@@ -199,7 +199,7 @@ void shard::adopt_tls(tls_setting newest) {
 // Nothing, and the connection is closed, if the system has no room for one more. Its peer may come
 // again; the sessions that are there go on.
 std::optional<connection_socket> shard::watch(loose_connection connection) {
-    connection_socket socket{loop_, std::move(connection)};
+    connection_socket socket{connections_, std::move(connection)};
     if (socket.is_open()) {
         return socket;
     }

@@ -172,6 +172,7 @@ private:
     boost::asio::executor_work_guard<loop::executor_type> work_{loop_.get_executor()};
     shard_counters counters_;
     std::unique_ptr<admin::ownership_history> history_;
+    readiness_set connections_{loop_};
     core::session_engine engine_;
     access_policy access_;
     std::vector<std::unique_ptr<acceptor>> acceptors_;

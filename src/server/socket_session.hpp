@@ -1,7 +1,5 @@
 #pragma once
 
-#include <boost/smart_ptr/intrusive_ptr.hpp>
-#include <boost/smart_ptr/intrusive_ref_counter.hpp>
 #include <string>
 #include <utility>
 
@@ -25,9 +23,7 @@ public:
 
 // A session over a socket: the engine's port, and nothing decided here. Kept alive by the shard's
 // engine from admit() to retire(), and by each wait under way.
-class socket_session final
-    : public core::connected_session,
-      public boost::intrusive_ref_counter<socket_session, boost::thread_unsafe_counter> {
+class socket_session final : public core::connected_session, public readiness_handler {
 public:
     socket_session(core::session_id id, connection_socket&& socket, const peer_address& peer,
                    std::string&& identity, session_owner& owner)
@@ -46,19 +42,29 @@ public:
 
     [[nodiscard]] core::receive_result receive(std::span<std::byte> into) noexcept override;
     [[nodiscard]] core::send_result send(std::span<const std::byte> bytes) noexcept override;
-    void await_readable() override;
-    void await_writable() override;
+    void await_readable() override { socket_.await_readable(*this); }
+    void await_writable() override { socket_.await_writable(*this); }
     void drop_connection() noexcept override;
     void retire(core::closing how) noexcept override;
 
 private:
+    // readiness_handler. A wait may outlast the session, whose socket then lingers elsewhere: the
+    // engine hears of no session that it has retired.
+    void on_readable() override {
+        if (socket_.is_open()) {
+            owner_->on_readable(*this);
+        }
+    }
+    void on_writable() override {
+        if (socket_.is_open()) {
+            owner_->on_writable(*this);
+        }
+    }
+
     connection_socket socket_;
     session_owner* owner_;
     std::string identity_;
     peer_address peer_;
-    bool awaits_readable_ = false;
-    bool awaits_held_input_ = false;
-    bool awaits_writable_ = false;
 };
 
 }  // namespace monolock::server

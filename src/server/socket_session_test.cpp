@@ -45,7 +45,7 @@ protected:
     }
 
     void begin_plain() {
-        begin(connection_socket{loop_, {.descriptor = take_server_end(), .slot = {}}});
+        begin(connection_socket{connections_, {.descriptor = take_server_end(), .slot = {}}});
     }
 
     void begin_secured() {
@@ -55,13 +55,13 @@ protected:
         const tls::context asks = tls::make_context(tls::role::client);
         SSL_CTX_set_verify(asks.get(), SSL_VERIFY_NONE, nullptr);
         client_.emplace(asks, tls::role::client, client_wire_.near.get());
-        connection_socket socket{loop_, {.descriptor = take_server_end(), .slot = {}}};
+        connection_socket socket{connections_, {.descriptor = take_server_end(), .slot = {}}};
         socket.secure({.context = serves});
         auto done = tls::status::wants_read;
         while (done == tls::status::wants_read) {
             static_cast<void>(client_->handshake());
             forward(everything);
-            done = socket.stream()->handshake();
+            done = socket.handshake();
             pass(server_wire_.far, client_wire_.far, everything);
         }
         ASSERT_EQ(done, tls::status::ok);
@@ -118,6 +118,7 @@ private:
     }
 
     loop loop_{one_thread_hint};
+    readiness_set connections_{loop_};
     pair client_wire_;
     pair server_wire_;
     std::optional<tls::channel> client_;
@@ -179,6 +180,8 @@ TEST_F(socket_session_test, what_a_receive_in_between_leaves_over_is_told_too) {
     EXPECT_EQ(times_readable(), 1);
 }
 
+// OpenSSL asks for the rest of a record to the byte, so it takes one more turn to find out that
+// nothing came after it.
 TEST_F(socket_session_test, a_part_of_a_record_is_told_once_and_is_nothing) {
     begin_secured();
     std::vector<core::receive_status> seen;
@@ -192,9 +195,10 @@ TEST_F(socket_session_test, a_part_of_a_record_is_told_once_and_is_nothing) {
     EXPECT_EQ(times_readable(), 1);
     EXPECT_EQ(times_readable(), 0) << "no turning in circles until the rest comes";
     forward(everything);
-    EXPECT_EQ(times_readable(), 1);
+    EXPECT_EQ(times_readable(), 2);
+    EXPECT_EQ(times_readable(), 0);
     using enum core::receive_status;
-    EXPECT_EQ(seen, (std::vector{nothing, bytes}));
+    EXPECT_EQ(seen, (std::vector{nothing, bytes, nothing}));
 }
 
 // One more turn finds out that the second record is not whole.
@@ -215,9 +219,9 @@ TEST_F(socket_session_test, a_record_and_a_part_of_the_next) {
     EXPECT_EQ(times_readable(), 2);
     EXPECT_EQ(times_readable(), 0);
     forward(everything);
-    EXPECT_EQ(times_readable(), 1);
+    EXPECT_EQ(times_readable(), 2);
     using enum core::receive_status;
-    EXPECT_EQ(seen, (std::vector{bytes, bytes, nothing, bytes}));
+    EXPECT_EQ(seen, (std::vector{bytes, bytes, nothing, bytes, nothing}));
 }
 
 TEST_F(socket_session_test, nothing_is_told_after_the_end) {

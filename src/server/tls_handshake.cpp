@@ -43,35 +43,22 @@ bool tls_handshake::has_begun() noexcept {
     return socket_.stream() != nullptr || socket_.peek(first) > 0;
 }
 
-auto tls_handshake::next_step() {
-    return [self = boost::intrusive_ptr<tls_handshake>{this}](
-               const boost::system::error_code& stopped) {
-        if (!stopped && self->socket_.is_open()) {
-            self->steps_->add(self);
-        }
-    };
-}
-
-void tls_handshake::start() {
-    socket_.wait_readable(next_step());
-}
-
 void tls_handshake::step() {
     if (socket_.stream() == nullptr) {
         look_at_first_bytes();
         socket_.secure(owner_->tls_in_force());
     }
-    secure_stream& stream = *socket_.stream();
-    switch (stream.handshake()) {
+    const secure_stream& stream = *socket_.stream();
+    switch (socket_.handshake()) {
         case tls::status::ok:
             unlink();
             owner_->on_secured(std::move(socket_), peer_, stream.identity());
             return;
         case tls::status::wants_read:
-            socket_.wait_readable(next_step());
+            socket_.await_readable(*this);
             return;
         case tls::status::wants_write:
-            socket_.wait_writable(next_step());
+            socket_.await_writable(*this);
             return;
         case tls::status::peer_closed:
         case tls::status::silence:

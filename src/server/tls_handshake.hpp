@@ -1,7 +1,6 @@
 #pragma once
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
-#include <boost/smart_ptr/intrusive_ref_counter.hpp>
 #include <deque>
 #include <string>
 
@@ -53,15 +52,13 @@ public:
 // A connection from accept to the end of its TLS handshake. Its deadline, in the shard's list,
 // bounds the whole of it. Until the peer says something it is a socket and no more: OpenSSL's state
 // is made with the first step.
-class tls_handshake final
-    : public deadline_entry,
-      public boost::intrusive_ref_counter<tls_handshake, boost::thread_unsafe_counter> {
+class tls_handshake final : public deadline_entry, public readiness_handler {
 public:
     tls_handshake(connection_socket&& socket, const peer_address& peer, handshake_steps& steps,
                   tls_handshake_owner& owner)
         : socket_{std::move(socket)}, peer_{peer}, steps_{&steps}, owner_{&owner} {}
 
-    void start();
+    void start() { socket_.await_readable(*this); }
 
     // Whether the peer has sent anything yet.
     [[nodiscard]] bool has_begun() noexcept;
@@ -72,9 +69,10 @@ public:
 private:
     friend class handshake_steps;
 
+    void on_readable() override { steps_->add(this); }
+    void on_writable() override { steps_->add(this); }
+
     void step();
-    // What to call when the socket is ready for it.
-    [[nodiscard]] auto next_step();
     void look_at_first_bytes();
 
     connection_socket socket_;

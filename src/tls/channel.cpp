@@ -34,10 +34,14 @@ struct socket_bio {
         do {
             count = ::recv(io.descriptor, into, most, MSG_DONTWAIT);
         } while (count < 0 && errno == EINTR);
+        io.last = channel::socket_read::full;
         if (count > 0) {
             io.allowed -= static_cast<std::size_t>(count);
+            if (static_cast<std::size_t>(count) < most) {
+                io.last = channel::socket_read::less;
+            }
         } else if (count < 0 && errno == EAGAIN) {
-            io.dry = true;
+            io.last = channel::socket_read::empty;
             BIO_set_retry_read(bio);
         } else if (count < 0) {
             io.error = errno;
@@ -132,7 +136,7 @@ channel::~channel() = default;
 
 status channel::handshake() noexcept {
     ERR_clear_error();
-    io_.dry = false;
+    io_.last = socket_read::none;
     io_.allowed = std::numeric_limits<std::size_t>::max();
     const int returned = SSL_do_handshake(ssl_.get());
     return returned == 1 ? status::ok : verdict(returned);
@@ -140,7 +144,7 @@ status channel::handshake() noexcept {
 
 channel::result channel::receive(std::span<std::byte> into) noexcept {
     ERR_clear_error();
-    io_.dry = false;
+    io_.last = socket_read::none;
     io_.allowed = receive_bytes_max;
     std::size_t count = 0;
     const int returned = SSL_read_ex(ssl_.get(), into.data(), into.size(), &count);
@@ -150,9 +154,9 @@ channel::result channel::receive(std::span<std::byte> into) noexcept {
     return {.outcome = verdict(returned)};
 }
 
-// With a part of a record inside, one more receive finds the socket dry: that ends the asking.
+// With a part of a record inside, one more receive finds the socket empty: that ends the asking.
 bool channel::holds_input() const noexcept {
-    return !io_.dry && SSL_has_pending(ssl_.get()) == 1;
+    return io_.last != socket_read::empty && SSL_has_pending(ssl_.get()) == 1;
 }
 
 channel::result channel::send(std::span<const std::byte> bytes) noexcept {

@@ -60,6 +60,15 @@ public:
     // and after the handshake.
     [[nodiscard]] bool holds_input() const noexcept;
 
+    // What the last call of receive or handshake got of the socket itself.
+    enum class socket_read : std::uint8_t {
+        none,   // it was not read
+        full,   // as much as was asked for, or its end: there may be more
+        less,   // less than was asked for
+        empty,  // nothing was left
+    };
+    [[nodiscard]] socket_read last_socket_read() const noexcept { return io_.last; }
+
     // Encrypts and sends. The count may be below bytes.size(). After wants_write (or wants_read)
     // the next send must begin with the same bytes and offer at least as many; they may have moved.
     [[nodiscard]] result send(std::span<const std::byte> bytes) noexcept;
@@ -98,8 +107,8 @@ private:
     // What the socket said last. OpenSSL reaches it through the BIO.
     struct io_state {
         int descriptor = -1;
-        int error = 0;            // errno of the failure that ended the connection
-        bool dry = false;         // the last read found the socket empty
+        int error = 0;  // errno of the failure that ended the connection
+        socket_read last = socket_read::none;
         std::size_t allowed = 0;  // how much this call may still read
     };
     friend struct socket_bio;

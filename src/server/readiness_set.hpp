@@ -1,0 +1,134 @@
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <boost/intrusive/list.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+#include <cstdint>
+#include <memory>
+
+#include "server/loop.hpp"
+
+namespace monolock::server {
+
+// What is told that a connection is ready. Each wait under way keeps it alive.
+class readiness_handler
+    : public boost::intrusive_ref_counter<readiness_handler, boost::thread_unsafe_counter> {
+public:
+    virtual ~readiness_handler() = default;
+    virtual void on_readable() = 0;
+    virtual void on_writable() = 0;
+};
+
+// The connections of one loop and what they wait for. Each is registered once, edge triggered, in
+// an epoll set of its own whose descriptor the loop waits for: a wait costs no system call, and one
+// look finds all that have become ready (docs/decisions/0018). Used by the loop's thread alone.
+class readiness_set {
+public:
+    enum class readiness : std::uint8_t { input, output };
+
+    class watch;
+    struct give_back {
+        void operator()(watch* done) const noexcept;
+    };
+    using watch_ptr = std::unique_ptr<watch, give_back>;
+
+    // Throws std::system_error.
+    explicit readiness_set(loop& on);
+    readiness_set(const readiness_set&) = delete;
+    readiness_set& operator=(const readiness_set&) = delete;
+    // The loop must not turn any more. Waits that are left are forgotten.
+    ~readiness_set();
+
+    // Null if the system refuses: epoll has a limit of its own. The descriptor is closed only after
+    // the watch was given back. Throws std::bad_alloc.
+    [[nodiscard]] watch_ptr add(int descriptor);
+
+private:
+    // How many connections are served before the rest of the loop has its turn.
+    static constexpr std::size_t batch_max = 128;
+
+    using hook = boost::intrusive::list_member_hook<
+        boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+public:
+    // One descriptor in the set, and up to two waits for it.
+    class watch {
+    public:
+        // Calls who.on_readable() once, in a later turn, when there is something to receive. Asking
+        // twice before that is asking once. A receive may have to wait for the output, with TLS.
+        void await_readable(readiness_handler& who, readiness until = readiness::input);
+        // The same with who.on_writable(), when something can be sent.
+        void await_writable(readiness_handler& who, readiness until = readiness::output);
+        // Calls who.on_readable() in the next turn: what is to be received has left the socket.
+        void readable_anyway(readiness_handler& who);
+
+        // To be said after each receive that found the socket empty, or returned less than it had
+        // room for: only what comes later is worth a wait then.
+        void found_empty() noexcept { input_ready_ = false; }
+        void found_less() noexcept { input_ready_ = input_ready_ && ended_; }
+
+        // Takes the descriptor out of the set although it stays open. What it waited for is
+        // forgotten. Nothing but giving it back may follow.
+        void let_go() noexcept;
+
+    private:
+        friend class readiness_set;
+
+        struct wait {
+            boost::intrusive_ptr<readiness_handler> who;
+            readiness until = readiness::input;
+            bool due = false;  // to be called in the next turn
+        };
+
+        watch(readiness_set& in, int descriptor) noexcept : set_{&in}, descriptor_{descriptor} {}
+
+        void begin(wait& one, readiness_handler& who, readiness until);
+        void make_due(wait& one);
+        void take_event(std::uint32_t what);
+        void take_due();
+        void call_reader();
+        void call_writer();
+        [[nodiscard]] std::uint32_t events() const noexcept;
+
+        readiness_set* set_;
+        int descriptor_;
+        bool input_ready_ = false;  // as far as is known
+        bool ended_ = false;        // no more input will come than there is: its end is there, too
+        bool output_asked_ = false;
+        bool given_back_ = false;
+        wait reader_;
+        wait writer_;
+        hook in_all_;
+        hook in_due_;
+    };
+
+private:
+    template <hook watch::*Hook>
+    using list_by = boost::intrusive::list<watch, boost::intrusive::member_hook<watch, hook, Hook>,
+                                           boost::intrusive::constant_time_size<false>>;
+    using watch_list = list_by<&watch::in_all_>;
+    using due_list = list_by<&watch::in_due_>;
+
+    void turn();
+    void look();
+    void wait_for_events();
+    void turn_soon();
+    void clean_up() noexcept;
+
+    loop* loop_;
+    watched_descriptor epoll_;
+    watch_list all_;
+    due_list due_;
+    // Given back. Destroyed at the end of a turn: until then it may hold an event of theirs, and a
+    // handler that goes with its wait is not destroyed in the middle of its own call.
+    watch_list retired_;
+    std::array<epoll_event, batch_max> found_{};
+    bool turning_ = false;
+    bool turn_posted_ = false;
+    bool waiting_ = false;
+};
+
+}  // namespace monolock::server
