@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <system_error>
@@ -11,7 +12,7 @@ namespace monolock::server {
 
 namespace {
 
-// How many connections a shard takes before its sessions have their turn.
+// How many connections a shard takes, at the most, before its sessions have their turn.
 constexpr int batch_max = 16;
 
 // How long to wait when descriptors have run out. Short enough that a claim is served well within a
@@ -20,57 +21,74 @@ constexpr std::chrono::milliseconds retry_after{100};
 
 }  // namespace
 
-acceptor::acceptor(loop& on, posix::descriptor listening, surroundings& around, logger& log,
+acceptor::acceptor(shard_loop& on, posix::descriptor listening, surroundings& around, logger& log,
                    handler on_connection)
-    : listening_{on.get_executor(), listening.release()},
-      retry_{on.get_executor()},
+    : loop_{&on},
+      listening_{std::move(listening)},
+      retry_{on,
+             [this] {
+                 if (!listen_again()) {
+                     pause();
+                 }
+             }},
       around_{&around},
       log_{&log},
       on_connection_{std::move(on_connection)} {}
 
+void acceptor::start() {
+    if (!listen_again()) {
+        throw std::system_error{errno, std::generic_category(), "listening socket"};
+    }
+}
+
+bool acceptor::listen_again() {
+    watch_ = loop_->connections().add_listening(listening_.get(), *this);
+    return watch_ != nullptr;
+}
+
+// Other shards have the socket open, so closing this descriptor would not take it out of the set.
+void acceptor::stop_watching() noexcept {
+    if (watch_) {
+        watch_->let_go();
+        watch_.reset();
+    }
+}
+
 void acceptor::stop() {
-    retry_.cancel();
+    retry_.disarm();
     // Those for whom there is no slot come out of the reserve, one at a time: nobody accepts any
     // more, and they are let go at once.
     stopping_ = true;
     while (accept_one() == outcome::go_on) {
     }
-    boost::system::error_code ignored;
-    listening_.close(ignored);
+    stop_watching();
+    listening_.reset();
 }
 
-void acceptor::await() {
-    listening_.async_wait(watched_descriptor::wait_read,
-                          [this](const boost::system::error_code& stopped) {
-                              if (!stopped && listening_.is_open()) {
-                                  turn();
-                              }
-                          });
-}
-
-void acceptor::turn() {
-    for (int taken = 0; taken < batch_max; ++taken) {
+// One connection for each readiness, because another accept only to hear that there is no more
+// would cost each single connection 9 % more; but in a rush, when there is one turn after turn,
+// more and more of them.
+void acceptor::on_readable() {
+    const std::uint64_t turn = loop_->connections().turns();
+    allowance_ = turn == last_turn_ + 1 ? std::min(allowance_ * 2, batch_max) : 1;
+    last_turn_ = turn;
+    for (int taken = 0; taken < allowance_; ++taken) {
         switch (accept_one()) {
             case outcome::go_on:
                 break;
             case outcome::nothing_waits:
-                await();
                 return;
             case outcome::try_later:
                 pause();
                 return;
         }
     }
-    await();
 }
 
+// The socket stays readable, so it is not watched meanwhile.
 void acceptor::pause() {
-    retry_.expires_after(retry_after);
-    retry_.async_wait([this](const boost::system::error_code& stopped) {
-        if (!stopped && listening_.is_open()) {
-            turn();
-        }
-    });
+    stop_watching();
+    retry_.arm(std::chrono::steady_clock::now() + retry_after);
 }
 
 acceptor::outcome acceptor::accept_one() {
@@ -81,9 +99,8 @@ acceptor::outcome acceptor::accept_one() {
     }
     sockaddr_storage from{};
     socklen_t size = sizeof from;
-    posix::descriptor accepted{::accept4(listening_.native_handle(),
-                                         reinterpret_cast<sockaddr*>(&from), &size,
-                                         SOCK_NONBLOCK | SOCK_CLOEXEC)};
+    posix::descriptor accepted{::accept4(listening_.get(), reinterpret_cast<sockaddr*>(&from),
+                                         &size, SOCK_NONBLOCK | SOCK_CLOEXEC)};
     if (!accepted) {
         return outcome_of_error(errno);
     }

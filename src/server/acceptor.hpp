@@ -9,15 +9,16 @@
 #include "server/connection_socket.hpp"
 #include "server/descriptor_budget.hpp"
 #include "server/logger.hpp"
-#include "server/loop.hpp"
 #include "server/peer_address.hpp"
+#include "server/shard_loop.hpp"
 
 namespace monolock::server {
 
 // One shard's share of a listening socket. All shards wait on the same socket, each through its own
-// duplicate of the descriptor, and whoever comes first takes a few connections. It outlives every
-// error: when descriptors run out it waits and tries again, without spinning (docs/protocol.md).
-class acceptor {
+// duplicate of the descriptor; a connection wakes one that sleeps, and who is awake takes what
+// there is. It outlives every error: when descriptors run out it waits and tries again, without
+// spinning (docs/protocol.md). Used by the loop's thread alone.
+class acceptor final : public readiness_handler {
 public:
     // Called with each connection. It has no slot in the budget if it was in the backlog when the
     // acceptor stopped and there was none to be had: then it must be closed before returning.
@@ -32,10 +33,11 @@ public:
 
     // `listening` is a non-blocking listening socket. The surroundings, the log and whatever the
     // handler uses must outlive the acceptor.
-    acceptor(loop& on, posix::descriptor listening, surroundings& around, logger& log,
+    acceptor(shard_loop& on, posix::descriptor listening, surroundings& around, logger& log,
              handler on_connection);
 
-    void start() { await(); }
+    // Throws std::system_error, std::bad_alloc.
+    void start();
 
     // Takes what already waits in the backlog, then closes the descriptor.
     void stop();
@@ -44,18 +46,25 @@ private:
     // What an attempt says about the next one.
     enum class outcome { go_on, nothing_waits, try_later };
 
-    void await();
-    void turn();
+    void on_readable() override;
+    void on_writable() override {}  // never awaited
+
+    [[nodiscard]] bool listen_again();
+    void stop_watching() noexcept;
     void pause();
     [[nodiscard]] outcome accept_one();
     [[nodiscard]] outcome outcome_of_error(int error);
     [[nodiscard]] outcome try_later(std::string_view why);
 
-    watched_descriptor listening_;
-    loop_timer retry_;
+    shard_loop* loop_;
+    posix::descriptor listening_;
+    readiness_set::watch_ptr watch_;  // null: not started, in a pause, or stopped
+    shard_loop::timer retry_;
     surroundings* around_;
     logger* log_;
     handler on_connection_;
+    std::uint64_t last_turn_ = 0;  // of the loop, in which this had its turn
+    int allowance_ = 1;            // how many connections it takes in this one
     bool stopping_ = false;
 };
 

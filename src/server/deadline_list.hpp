@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/time.hpp"
-#include "server/loop.hpp"
+#include "server/shard_loop.hpp"
 
 namespace monolock::server {
 
@@ -21,14 +21,15 @@ template <class Entry>  // derived from deadline_entry
 class deadline_list {
 public:
     // `passed` is called with each entry whose deadline has passed; it must take it off the list.
-    deadline_list(loop& on, core::nanoseconds time_to_live, std::function<void(Entry&)> passed)
-        : timer_{on}, time_to_live_{time_to_live}, passed_{std::move(passed)} {}
+    deadline_list(shard_loop& on, core::nanoseconds time_to_live,
+                  std::function<void(Entry&)> passed)
+        : timer_{on, [this] { turn(); }}, time_to_live_{time_to_live}, passed_{std::move(passed)} {}
 
     void add(Entry& entry) {
         entry.deadline = std::chrono::steady_clock::now() + time_to_live_;
         entries_.push_back(entry);
-        if (!armed_) {
-            arm();
+        if (!timer_.is_armed()) {
+            timer_.arm(entries_.front().deadline);
         }
     }
 
@@ -46,16 +47,6 @@ public:
 private:
     static constexpr int batch_max = 64;
 
-    void arm() {
-        armed_ = true;
-        timer_.expires_at(entries_.front().deadline);
-        timer_.async_wait([this](const boost::system::error_code& stopped) {
-            if (!stopped) {
-                turn();
-            }
-        });
-    }
-
     // A few at a time: a crowd that came together goes together, and others want their turns in
     // between. For the rest the timer is armed anew and has passed already.
     void turn() {
@@ -66,17 +57,15 @@ private:
             }
             passed_(front());
         }
-        armed_ = false;
         if (!entries_.empty()) {
-            arm();
+            timer_.arm(entries_.front().deadline);
         }
     }
 
     boost::intrusive::list<deadline_entry, boost::intrusive::constant_time_size<false>> entries_;
-    loop_timer timer_;
+    shard_loop::timer timer_;
     core::nanoseconds time_to_live_;
     std::function<void(Entry&)> passed_;
-    bool armed_ = false;
 };
 
 }  // namespace monolock::server

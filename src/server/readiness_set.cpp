@@ -1,6 +1,5 @@
 #include "server/readiness_set.hpp"
 
-#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <span>
 #include <system_error>
@@ -51,7 +50,7 @@ void readiness_set::watch::begin(wait& one, readiness_handler& who, readiness un
     // Said again, an edge is seen again: it may have passed while nobody waited.
     output_asked_ = true;
     epoll_event what{.events = events(), .data = {.ptr = this}};
-    const int failed = ::epoll_ctl(set_->epoll_.native_handle(), EPOLL_CTL_MOD, descriptor_, &what);
+    const int failed = ::epoll_ctl(set_->epoll_.get(), EPOLL_CTL_MOD, descriptor_, &what);
     MONOLOCK_ASSERT(failed == 0);
 }
 
@@ -59,15 +58,23 @@ void readiness_set::watch::make_due(wait& one) {
     one.due = true;
     if (!in_due_.is_linked()) {
         set_->due_.push_back(*this);
-        set_->turn_soon();
     }
 }
 
 std::uint32_t readiness_set::watch::events() const noexcept {
+    if (listens_) {
+        return std::uint32_t{EPOLLIN} | std::uint32_t{EPOLLEXCLUSIVE};
+    }
     return EPOLLET | EPOLLIN | EPOLLRDHUP | (output_asked_ ? std::uint32_t{EPOLLOUT} : 0U);
 }
 
 void readiness_set::watch::take_event(std::uint32_t what) {
+    if (listens_) {
+        if (const auto who = reader_.who; !given_back_) {
+            who->on_readable();
+        }
+        return;
+    }
     const bool ends = (what & end_events) != 0;
     const bool input = ends || (what & EPOLLIN) != 0;
     const bool output = (what & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0;
@@ -110,14 +117,12 @@ void readiness_set::watch::call_writer() {
 }
 
 void readiness_set::watch::let_go() noexcept {
-    ::epoll_ctl(set_->epoll_.native_handle(), EPOLL_CTL_DEL, descriptor_, nullptr);
+    ::epoll_ctl(set_->epoll_.get(), EPOLL_CTL_DEL, descriptor_, nullptr);
 }
 
 // --- all of them
 
-readiness_set::readiness_set(loop& on) : loop_{&on}, epoll_{on.get_executor(), make_epoll()} {
-    wait_for_events();
-}
+readiness_set::readiness_set() : epoll_{make_epoll()} {}
 
 // What is forgotten may have been all that kept a handler alive, and with it a connection and its
 // watch; so the list is asked anew each time.
@@ -132,9 +137,19 @@ readiness_set::~readiness_set() {
 }
 
 readiness_set::watch_ptr readiness_set::add(int descriptor) {
+    return add(std::unique_ptr<watch>{new watch{*this, descriptor}});
+}
+
+readiness_set::watch_ptr readiness_set::add_listening(int descriptor, readiness_handler& who) {
     std::unique_ptr<watch> made{new watch{*this, descriptor}};
+    made->listens_ = true;
+    made->reader_.who.reset(&who);
+    return add(std::move(made));
+}
+
+readiness_set::watch_ptr readiness_set::add(std::unique_ptr<watch> made) {
     epoll_event what{.events = made->events(), .data = {.ptr = made.get()}};
-    if (::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, descriptor, &what) != 0) {
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, made->descriptor_, &what) != 0) {
         return nullptr;
     }
     all_.push_back(*made);
@@ -142,39 +157,21 @@ readiness_set::watch_ptr readiness_set::add(int descriptor) {
 }
 
 void readiness_set::give_back::operator()(watch* done) const noexcept {
-    readiness_set& set = *done->set_;
     done->given_back_ = true;
     done->in_all_.unlink();
-    set.retired_.push_back(*done);
-    set.turn_soon();
+    done->set_->retired_.push_back(*done);
 }
 
-void readiness_set::turn_soon() {
-    if (!turning_ && !turn_posted_) {
-        turn_posted_ = true;
-        boost::asio::post(*loop_, [this] {
-            turn_posted_ = false;
-            turn();
-        });
-    }
+void readiness_set::turn(bool may_sleep) {
+    ++turns_;
+    const bool was_due = is_due();
+    call_due();
+    look(may_sleep && !was_due);
+    clean_up();
 }
 
-void readiness_set::wait_for_events() {
-    if (std::exchange(waiting_, true)) {
-        return;
-    }
-    epoll_.async_wait(watched_descriptor::wait_read,
-                      [this](const boost::system::error_code& stopped) {
-                          waiting_ = false;
-                          if (!stopped) {
-                              turn();
-                          }
-                      });
-}
-
-// Those that were due before come first: who is due again in this turn has to wait for the next.
-void readiness_set::turn() {
-    turning_ = true;
+// Who is due again in this turn has to wait for the next.
+void readiness_set::call_due() {
     due_list due;
     due.swap(due_);
     while (!due.empty()) {
@@ -182,20 +179,11 @@ void readiness_set::turn() {
         due.pop_front();
         next.take_due();
     }
-    look();
-    clean_up();
-    turning_ = false;
-    if (!due_.empty()) {
-        turn_soon();
-    } else {
-        wait_for_events();
-    }
 }
 
-// What is left beyond a batch makes the set's own descriptor ready again.
-void readiness_set::look() {
-    const int count =
-        ::epoll_wait(epoll_.native_handle(), found_.data(), static_cast<int>(found_.size()), 0);
+void readiness_set::look(bool may_sleep) {
+    const int count = ::epoll_wait(epoll_.get(), found_.data(), static_cast<int>(found_.size()),
+                                   may_sleep ? -1 : 0);
     for (const epoll_event& each :
          std::span{found_}.first(count > 0 ? static_cast<std::size_t>(count) : 0)) {
         static_cast<watch*>(each.data.ptr)->take_event(each.events);

@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "server/loop.hpp"
+#include "posix/descriptor.hpp"
 
 namespace monolock::server {
 
-// What is told that a connection is ready. Each wait under way keeps it alive.
+// What is told that a descriptor is ready. Each wait under way keeps it alive.
 class readiness_handler
     : public boost::intrusive_ref_counter<readiness_handler, boost::thread_unsafe_counter> {
 public:
@@ -22,9 +22,9 @@ public:
     virtual void on_writable() = 0;
 };
 
-// The connections of one loop and what they wait for. Each is registered once, edge triggered, in
-// an epoll set of its own whose descriptor the loop waits for: a wait costs no system call, and one
-// look finds all that have become ready (docs/decisions/0018). Used by the loop's thread alone.
+// The descriptors of one thread and what they wait for, over epoll. A connection is registered
+// once, edge triggered: a wait costs no system call, and one look finds all that have become ready
+// (docs/decisions/0018). Used by one thread alone.
 class readiness_set {
 public:
     enum class readiness : std::uint8_t { input, output };
@@ -36,18 +36,31 @@ public:
     using watch_ptr = std::unique_ptr<watch, give_back>;
 
     // Throws std::system_error.
-    explicit readiness_set(loop& on);
+    readiness_set();
     readiness_set(const readiness_set&) = delete;
     readiness_set& operator=(const readiness_set&) = delete;
-    // The loop must not turn any more. Waits that are left are forgotten.
+    // Waits that are left are forgotten.
     ~readiness_set();
 
     // Null if the system refuses: epoll has a limit of its own. The descriptor is closed only after
     // the watch was given back. Throws std::bad_alloc.
     [[nodiscard]] watch_ptr add(int descriptor);
+    // A listening socket that other sets watch, too. Calls who.on_readable() in each turn in which
+    // a connection waits to be accepted, without being asked again. A new connection wakes one of
+    // the sets that sleep, as a rule. Null and bad_alloc as above.
+    [[nodiscard]] watch_ptr add_listening(int descriptor, readiness_handler& who);
+
+    // Calls whoever was due, then looks what has become ready, a batch of it, and calls who waits
+    // for that. Sleeps until there is something only if nobody was due and it is allowed to.
+    void turn(bool may_sleep);
+
+    // Whether the next turn has something to do that needs no event.
+    [[nodiscard]] bool is_due() const noexcept { return !due_.empty(); }
+    // How many turns there were.
+    [[nodiscard]] std::uint64_t turns() const noexcept { return turns_; }
 
 private:
-    // How many connections are served before the rest of the loop has its turn.
+    // How many connections are served before the rest of the thread's work has its turn.
     static constexpr std::size_t batch_max = 128;
 
     using hook = boost::intrusive::list_member_hook<
@@ -95,6 +108,7 @@ public:
 
         readiness_set* set_;
         int descriptor_;
+        bool listens_ = false;      // level triggered, and its wait never ends
         bool input_ready_ = false;  // as far as is known
         bool ended_ = false;        // no more input will come than there is: its end is there, too
         bool output_asked_ = false;
@@ -112,23 +126,19 @@ private:
     using watch_list = list_by<&watch::in_all_>;
     using due_list = list_by<&watch::in_due_>;
 
-    void turn();
-    void look();
-    void wait_for_events();
-    void turn_soon();
+    [[nodiscard]] watch_ptr add(std::unique_ptr<watch> made);
+    void call_due();
+    void look(bool may_sleep);
     void clean_up() noexcept;
 
-    loop* loop_;
-    watched_descriptor epoll_;
+    posix::descriptor epoll_;
     watch_list all_;
     due_list due_;
     // Given back. Destroyed at the end of a turn: until then it may hold an event of theirs, and a
     // handler that goes with its wait is not destroyed in the middle of its own call.
     watch_list retired_;
     std::array<epoll_event, batch_max> found_{};
-    bool turning_ = false;
-    bool turn_posted_ = false;
-    bool waiting_ = false;
+    std::uint64_t turns_ = 0;
 };
 
 }  // namespace monolock::server

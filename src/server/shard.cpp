@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "core/assert.hpp"
@@ -47,18 +46,19 @@ shard::shard(shard_surroundings& surroundings, std::size_t number)
                      const boost::intrusive_ptr<lingering_close> alive{&late};
                      late.close();
                  }},
-      timer_{loop_} {}
+      deadline_{loop_, [this] { judge(); }},
+      drain_look_{loop_, [this] { report_if_drained(); }} {}
 
 shard::~shard() {
     MONOLOCK_ASSERT(!thread_.joinable());
 }
 
 void shard::add_listening(posix::descriptor listening) {
-    acceptors_.push_back(
-        std::make_unique<acceptor>(loop_, std::move(listening), around_->accepting, *around_->log,
-                                   [this](loose_connection connection, const peer_address& peer) {
-                                       on_connection(std::move(connection), peer);
-                                   }));
+    acceptors_.emplace_back(
+        new acceptor{loop_, std::move(listening), around_->accepting, *around_->log,
+                     [this](loose_connection connection, const peer_address& peer) {
+                         on_connection(std::move(connection), peer);
+                     }});
 }
 
 void shard::start() {
@@ -75,7 +75,7 @@ void shard::start() {
 }
 
 void shard::ask(callback question) {
-    boost::asio::post(loop_, std::move(question));
+    loop_.post(std::move(question));
 }
 
 void shard::end_by_operator(core::connected_session& who) {
@@ -94,12 +94,11 @@ void shard::end_by_operator(core::connected_session& who) {
     }
     engine_.close_with_error(who, core::end_reason::force,
                              protocol::error_code::closed_by_administrator);
-    arm_timer();
+    arm_deadline();
 }
 
 void shard::hand_over(claim_arrival claim) {
-    boost::asio::post(loop_,
-                      [this, claim = std::move(claim)]() mutable { arrive(std::move(claim)); });
+    loop_.post([this, claim = std::move(claim)]() mutable { arrive(std::move(claim)); });
 }
 
 bool shard::stop_and_join_within(core::nanoseconds patience) {
@@ -193,13 +192,13 @@ void shard::on_foreign(const peer_address& peer, foreign_protocol what) {
 }
 
 void shard::adopt_tls(tls_setting newest) {
-    boost::asio::post(loop_, [this, newest = std::move(newest)] { tls_ = newest; });
+    loop_.post([this, newest = std::move(newest)] { tls_ = newest; });
 }
 
 // Nothing, and the connection is closed, if the system has no room for one more. Its peer may come
 // again; the sessions that are there go on.
 std::optional<connection_socket> shard::watch(loose_connection connection) {
-    connection_socket socket{connections_, std::move(connection)};
+    connection_socket socket{loop_.connections(), std::move(connection)};
     if (socket.is_open()) {
         return socket;
     }
@@ -281,7 +280,7 @@ void shard::admit(connection_socket&& socket, claim_arrival&& claim) {
         new socket_session{id, std::move(socket), claim.peer, std::move(claim.identity), *this}};
     who->hold_for_engine();
     engine_.admit(*who, claim.request, claim.hash, claim.received_at, claim.rest);
-    arm_timer();
+    arm_deadline();
 }
 
 bool shard::permits(const claim_arrival& claim) const {
@@ -299,7 +298,7 @@ void shard::deny(connection_socket&& socket, const claim_arrival& claim) {
 }
 
 void shard::adopt_rules(access_policy access) {
-    boost::asio::post(loop_, [this, access = std::move(access)]() mutable {
+    loop_.post([this, access = std::move(access)]() mutable {
         MONOLOCK_ASSERT(access.generation > access_.generation);
         access_ = std::move(access);
         send_waiters_away();
@@ -333,12 +332,12 @@ void shard::refuse(connection_socket&& socket, protocol::error_code code, std::s
 
 void shard::on_readable(socket_session& who) {
     engine_.readable(who);
-    arm_timer();
+    arm_deadline();
 }
 
 void shard::on_writable(socket_session& who) {
     engine_.writable(who);
-    arm_timer();
+    arm_deadline();
 }
 
 void shard::on_linger(connection_socket&& socket) {
@@ -355,35 +354,23 @@ core::time_point shard::now() noexcept {
 
 // Left alone while it is armed for a time that is not too late: heartbeats only ever move deadlines
 // away, so a heartbeat costs no timer.
-void shard::arm_timer() {
+void shard::arm_deadline() {
     const auto next = engine_.next_deadline();
-    if (!next || (armed_for_ && *armed_for_ <= *next)) {
-        return;
+    if (next && !(deadline_.is_armed() && deadline_.when() <= *next)) {
+        deadline_.arm(*next);
     }
-    armed_for_ = next;
-    timer_.expires_at(*next);
-    timer_.async_wait([this](const boost::system::error_code& stopped) {
-        if (!stopped) {
-            on_timer();
-        }
-    });
-}
-
-void shard::on_timer() {
-    armed_for_.reset();
-    judge();
 }
 
 void shard::judge() {
     if (engine_.judge(judge_batch)) {
-        boost::asio::post(loop_, [this] { judge(); });
+        loop_.post([this] { judge(); });
         return;
     }
-    arm_timer();
+    arm_deadline();
 }
 
 void shard::begin_drain(callback done) {
-    boost::asio::post(loop_, [this, done = std::move(done)] {
+    loop_.post([this, done = std::move(done)] {
         stage_ = stage::refusing;
         engine_.withhold_grants();
         for (const auto& each : acceptors_) {
@@ -406,7 +393,7 @@ void shard::begin_drain(callback done) {
 // No shard sends claims here any more: each has acknowledged that it is refusing, and what it
 // posted before was queued before this.
 void shard::finish_drain(callback done) {
-    boost::asio::post(loop_, [this, done = std::move(done)]() mutable {
+    loop_.post([this, done = std::move(done)]() mutable {
         stage_ = stage::draining;
         on_drained_ = std::move(done);
         close_sessions();
@@ -415,7 +402,7 @@ void shard::finish_drain(callback done) {
 
 void shard::close_sessions() {
     if (engine_.close_all(judge_batch, shutting_down)) {
-        boost::asio::post(loop_, [this] { close_sessions(); });
+        loop_.post([this] { close_sessions(); });
         return;
     }
     report_if_drained();
@@ -428,12 +415,7 @@ void shard::report_if_drained() {
     }
     // Connections close one by one, each with its own wake-up; looking once in a while is cheaper
     // to get right than a word from each of them.
-    timer_.expires_after(std::chrono::milliseconds{5});
-    timer_.async_wait([this](const boost::system::error_code& stopped) {
-        if (!stopped) {
-            report_if_drained();
-        }
-    });
+    drain_look_.arm(now() + std::chrono::milliseconds{5});
 }
 
 void shard::on_fact(const core::fact& what) {

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
 #include <functional>
 #include <future>
 #include <memory>
@@ -21,8 +20,8 @@
 #include "server/handshake.hpp"
 #include "server/lingering_close.hpp"
 #include "server/logger.hpp"
-#include "server/loop.hpp"
 #include "server/shard_counters.hpp"
+#include "server/shard_loop.hpp"
 #include "server/socket_session.hpp"
 #include "server/tls_handshake.hpp"
 #include "server/token_counter.hpp"
@@ -154,8 +153,7 @@ private:
     void deny(connection_socket&& socket, const claim_arrival& claim);
     void send_waiters_away();
     void refuse(connection_socket&& socket, protocol::error_code code, std::string_view reason);
-    void arm_timer();
-    void on_timer();
+    void arm_deadline();
     void judge();
     void close_sessions();
     void report_if_drained();
@@ -168,21 +166,19 @@ private:
 
     shard_surroundings* around_;
     std::size_t number_;
-    loop loop_{one_thread_hint};
-    boost::asio::executor_work_guard<loop::executor_type> work_{loop_.get_executor()};
+    shard_loop loop_;
     shard_counters counters_;
     std::unique_ptr<admin::ownership_history> history_;
-    readiness_set connections_{loop_};
     core::session_engine engine_;
     access_policy access_;
-    std::vector<std::unique_ptr<acceptor>> acceptors_;
+    std::vector<boost::intrusive_ptr<acceptor>> acceptors_;
     tls_setting tls_;
     handshake_steps steps_{loop_};
     deadline_list<tls_handshake> tls_handshakes_;
     deadline_list<handshake> handshakes_;
     deadline_list<lingering_close> lingering_;
-    loop_timer timer_;
-    std::optional<core::time_point> armed_for_;
+    shard_loop::timer deadline_;    // the engine's next
+    shard_loop::timer drain_look_;  // whether what lingers has gone
     stage stage_ = stage::serving;
     callback on_drained_;
     std::thread thread_;

@@ -1,7 +1,6 @@
 #include "server/tls_handshake.hpp"
 
 #include <array>
-#include <boost/asio/post.hpp>
 #include <utility>
 
 namespace monolock::server {
@@ -24,7 +23,7 @@ void handshake_steps::add(boost::intrusive_ptr<tls_handshake> who) {
 
 // Posted anew each time: what became ready meanwhile runs before the next step.
 void handshake_steps::post_turn() {
-    boost::asio::post(*loop_, [this] { turn(); });
+    loop_->post([this] { turn(); });
 }
 
 void handshake_steps::turn() {

@@ -8,6 +8,7 @@
 #include "server/deadline_list.hpp"
 #include "server/foreign_protocol.hpp"
 #include "server/peer_address.hpp"
+#include "server/shard_loop.hpp"
 
 namespace monolock::server {
 
@@ -18,7 +19,7 @@ class tls_handshake;
 // for no more than one step. Used by the loop's thread alone.
 class handshake_steps {
 public:
-    explicit handshake_steps(loop& on) : loop_{&on} {}
+    explicit handshake_steps(shard_loop& on) : loop_{&on} {}
 
     // Calls who->step() in its turn, if it is still open then.
     void add(boost::intrusive_ptr<tls_handshake> who);
@@ -27,7 +28,7 @@ private:
     void turn();
     void post_turn();
 
-    loop* loop_;
+    shard_loop* loop_;
     std::deque<boost::intrusive_ptr<tls_handshake>> waiting_;
 };
 

@@ -117,7 +117,7 @@ private:
     void on_writable(socket_session& /*who*/) override {}
     void on_linger(connection_socket&& /*socket*/) override {}
 
-    loop nowhere_;  // never runs
+    readiness_set nowhere_;
     test::shard_stage stage_{{}};
     std::uint64_t last_id_ = 0;
 };
