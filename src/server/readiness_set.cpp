@@ -26,38 +26,44 @@ constexpr std::uint32_t end_events = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 // --- one descriptor
 
 void readiness_set::watch::await_readable(readiness_handler& who, readiness until) {
-    begin(reader_, who, until);
+    reader_.reset(&who);
+    reader_until_ = until;
+    if (until == readiness::output) {
+        await_output();
+    } else if (input_ready_) {
+        readable_anyway(who);
+    }
 }
 
 void readiness_set::watch::await_writable(readiness_handler& who, readiness until) {
-    begin(writer_, who, until);
+    writer_.reset(&who);
+    writer_until_ = until;
+    if (until == readiness::output) {
+        await_output();
+    } else if (input_ready_) {
+        writer_due_ = true;
+        make_due();
+    }
 }
 
 void readiness_set::watch::readable_anyway(readiness_handler& who) {
-    reader_.who.reset(&who);
-    make_due(reader_);
+    reader_.reset(&who);
+    reader_due_ = true;
+    make_due();
 }
 
-void readiness_set::watch::begin(wait& one, readiness_handler& who, readiness until) {
-    one.who.reset(&who);
-    one.until = until;
-    if (until == readiness::input) {
-        if (input_ready_) {
-            make_due(one);
-        }
-        return;
-    }
-    // Said again, an edge is seen again: it may have passed while nobody waited.
+// Said again, an edge is seen again: it may have passed while nobody waited.
+void readiness_set::watch::await_output() {
     output_asked_ = true;
     epoll_event what{.events = events(), .data = {.ptr = this}};
     const int failed = ::epoll_ctl(set_->epoll_.get(), EPOLL_CTL_MOD, descriptor_, &what);
     MONOLOCK_ASSERT(failed == 0);
 }
 
-void readiness_set::watch::make_due(wait& one) {
-    one.due = true;
-    if (!in_due_.is_linked()) {
-        set_->due_.push_back(*this);
+void readiness_set::watch::make_due() {
+    if (!in_due_) {
+        set_->due_.push_back(this);
+        in_due_ = true;
     }
 }
 
@@ -70,7 +76,7 @@ std::uint32_t readiness_set::watch::events() const noexcept {
 
 void readiness_set::watch::take_event(std::uint32_t what) {
     if (listens_) {
-        if (const auto who = reader_.who; !given_back_) {
+        if (const auto who = reader_; !given_back_) {
             who->on_readable();
         }
         return;
@@ -80,22 +86,20 @@ void readiness_set::watch::take_event(std::uint32_t what) {
     const bool output = (what & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0;
     ended_ = ended_ || ends;
     input_ready_ = input_ready_ || input;
-    const auto is_met = [&](const wait& one) {
-        return one.until == readiness::input ? input : output;
-    };
-    if (is_met(reader_)) {
+    if (reader_until_ == readiness::input ? input : output) {
         call_reader();
     }
-    if (is_met(writer_)) {
+    if (writer_until_ == readiness::input ? input : output) {
         call_writer();
     }
 }
 
 void readiness_set::watch::take_due() {
-    if (reader_.due) {
+    in_due_ = false;
+    if (reader_due_) {
         call_reader();
     }
-    if (writer_.due) {
+    if (writer_due_) {
         call_writer();
     }
 }
@@ -103,15 +107,15 @@ void readiness_set::watch::take_due() {
 // The handler may close the connection, wait again, or both; this object stays until the end of the
 // turn.
 void readiness_set::watch::call_reader() {
-    reader_.due = false;
-    if (const auto who = std::move(reader_.who); who && !given_back_) {
+    reader_due_ = false;
+    if (const auto who = std::move(reader_); who && !given_back_) {
         who->on_readable();
     }
 }
 
 void readiness_set::watch::call_writer() {
-    writer_.due = false;
-    if (const auto who = std::move(writer_.who); who && !given_back_) {
+    writer_due_ = false;
+    if (const auto who = std::move(writer_); who && !given_back_) {
         who->on_writable();
     }
 }
@@ -130,8 +134,11 @@ readiness_set::~readiness_set() {
     while (!all_.empty()) {
         watch& next = all_.front();
         all_.pop_front();
-        const auto reader = std::move(next.reader_.who);
-        const auto writer = std::move(next.writer_.who);
+        const auto reader = std::move(next.reader_);
+        const auto writer = std::move(next.writer_);
+    }
+    for (watch* const each : due_) {
+        each->in_due_ = false;
     }
     clean_up();
 }
@@ -143,7 +150,7 @@ readiness_set::watch_ptr readiness_set::add(int descriptor) {
 readiness_set::watch_ptr readiness_set::add_listening(int descriptor, readiness_handler& who) {
     std::unique_ptr<watch> made{new watch{*this, descriptor}};
     made->listens_ = true;
-    made->reader_.who.reset(&who);
+    made->reader_.reset(&who);
     return add(std::move(made));
 }
 
@@ -158,7 +165,7 @@ readiness_set::watch_ptr readiness_set::add(std::unique_ptr<watch> made) {
 
 void readiness_set::give_back::operator()(watch* done) const noexcept {
     done->given_back_ = true;
-    done->in_all_.unlink();
+    done->in_set_.unlink();
     done->set_->retired_.push_back(*done);
 }
 
@@ -172,13 +179,11 @@ void readiness_set::turn(bool may_sleep) {
 
 // Who is due again in this turn has to wait for the next.
 void readiness_set::call_due() {
-    due_list due;
-    due.swap(due_);
-    while (!due.empty()) {
-        watch& next = due.front();
-        due.pop_front();
-        next.take_due();
+    calling_.swap(due_);
+    for (watch* const each : calling_) {
+        each->take_due();
     }
+    calling_.clear();
 }
 
 void readiness_set::look(bool may_sleep) {
@@ -190,11 +195,20 @@ void readiness_set::look(bool may_sleep) {
     }
 }
 
-// A handler that goes with its wait may give back more.
+// A handler that goes with its wait may give back more. Whom the next turn is to call has to stay
+// until then.
 void readiness_set::clean_up() noexcept {
+    watch_list to_stay;
     while (!retired_.empty()) {
-        retired_.pop_front_and_dispose(std::default_delete<watch>{});
+        watch& next = retired_.front();
+        retired_.pop_front();
+        if (next.in_due_) {
+            to_stay.push_back(next);
+        } else {
+            std::default_delete<watch>{}(&next);
+        }
     }
+    retired_.swap(to_stay);
 }
 
 }  // namespace monolock::server

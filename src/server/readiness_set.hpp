@@ -8,6 +8,7 @@
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "posix/descriptor.hpp"
 
@@ -90,41 +91,38 @@ public:
     private:
         friend class readiness_set;
 
-        struct wait {
-            boost::intrusive_ptr<readiness_handler> who;
-            readiness until = readiness::input;
-            bool due = false;  // to be called in the next turn
-        };
-
         watch(readiness_set& in, int descriptor) noexcept : set_{&in}, descriptor_{descriptor} {}
 
-        void begin(wait& one, readiness_handler& who, readiness until);
-        void make_due(wait& one);
+        void await_output();
+        void make_due();
         void take_event(std::uint32_t what);
         void take_due();
         void call_reader();
         void call_writer();
         [[nodiscard]] std::uint32_t events() const noexcept;
 
+        // Small: there is one for each session.
         readiness_set* set_;
         int descriptor_;
-        bool listens_ = false;      // level triggered, and its wait never ends
-        bool input_ready_ = false;  // as far as is known
-        bool ended_ = false;        // no more input will come than there is: its end is there, too
-        bool output_asked_ = false;
-        bool given_back_ = false;
-        wait reader_;
-        wait writer_;
-        hook in_all_;
-        hook in_due_;
+        bool listens_ : 1 = false;      // level triggered, and its wait never ends
+        bool input_ready_ : 1 = false;  // as far as is known
+        bool ended_ : 1 = false;  // no more input will come than there is: its end is there, too
+        bool output_asked_ : 1 = false;
+        bool given_back_ : 1 = false;
+        bool in_due_ : 1 = false;  // the set's list of those to call has it
+        bool reader_due_ : 1 = false;
+        bool writer_due_ : 1 = false;
+        readiness reader_until_ : 1 = readiness::input;
+        readiness writer_until_ : 1 = readiness::output;
+        boost::intrusive_ptr<readiness_handler> reader_;
+        boost::intrusive_ptr<readiness_handler> writer_;
+        hook in_set_;
     };
 
 private:
-    template <hook watch::*Hook>
-    using list_by = boost::intrusive::list<watch, boost::intrusive::member_hook<watch, hook, Hook>,
-                                           boost::intrusive::constant_time_size<false>>;
-    using watch_list = list_by<&watch::in_all_>;
-    using due_list = list_by<&watch::in_due_>;
+    using watch_list =
+        boost::intrusive::list<watch, boost::intrusive::member_hook<watch, hook, &watch::in_set_>,
+                               boost::intrusive::constant_time_size<false>>;
 
     [[nodiscard]] watch_ptr add(std::unique_ptr<watch> made);
     void call_due();
@@ -133,10 +131,11 @@ private:
 
     posix::descriptor epoll_;
     watch_list all_;
-    due_list due_;
     // Given back. Destroyed at the end of a turn: until then it may hold an event of theirs, and a
     // handler that goes with its wait is not destroyed in the middle of its own call.
     watch_list retired_;
+    std::vector<watch*> due_;      // to be called in the next turn
+    std::vector<watch*> calling_;  // in this one
     std::array<epoll_event, batch_max> found_{};
     std::uint64_t turns_ = 0;
 };
