@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <system_error>
@@ -11,9 +10,6 @@
 namespace monolock::server {
 
 namespace {
-
-// How many connections a shard takes, at the most, before its sessions have their turn.
-constexpr int batch_max = 16;
 
 // How long to wait when descriptors have run out. Short enough that a claim is served well within a
 // second of one becoming free, long enough to cost nothing.
@@ -66,17 +62,16 @@ void acceptor::stop() {
 }
 
 // One connection for each readiness, because another accept only to hear that there is no more
-// would cost each single connection 9 % more; but in a rush, when there is one turn after turn,
-// more and more of them.
+// would cost a single connection 9 %. In a rush, when they wait turn after turn, more and more.
 void acceptor::on_readable() {
     const std::uint64_t turn = loop_->connections().turns();
-    allowance_ = turn == last_turn_ + 1 ? std::min(allowance_ * 2, batch_max) : 1;
-    last_turn_ = turn;
-    for (int taken = 0; taken < allowance_; ++taken) {
+    pace_.begin_turn(turn);
+    for (int taken = 0; taken < pace_.allowance(); ++taken) {
         switch (accept_one()) {
             case outcome::go_on:
                 break;
             case outcome::nothing_waits:
+                pace_.found_less();
                 return;
             case outcome::try_later:
                 pause();

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "posix/descriptor.hpp"
+#include "server/accept_pace.hpp"
 #include "server/connection_socket.hpp"
 #include "server/descriptor_budget.hpp"
 #include "server/logger.hpp"
@@ -63,8 +64,7 @@ private:
     surroundings* around_;
     logger* log_;
     handler on_connection_;
-    std::uint64_t last_turn_ = 0;  // of the loop, in which this had its turn
-    int allowance_ = 1;            // how many connections it takes in this one
+    accept_pace pace_;
     bool stopping_ = false;
 };
 
