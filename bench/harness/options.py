@@ -1,0 +1,66 @@
+"""How much is measured and with what: the command line, and what follows from it and from the machine."""
+
+import argparse
+import dataclasses
+import pathlib
+import resource
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+DESCRIPTORS_SPARE = 500  # the server's reserve, its log and what the generator needs besides
+
+
+@dataclasses.dataclass
+class Options:
+    quick: bool
+    runs: int
+    seconds: float  # of a timed run
+    only: str
+    build_dir: pathlib.Path
+    server: pathlib.Path
+    scratch: pathlib.Path = pathlib.Path()  # certificates and the peers' data; gone after the run
+
+    @property
+    def folder(self):
+        """Where the bench's programs are and its report goes."""
+        return self.build_dir / "bench"
+
+    def quantities(self):
+        """What the words of a case may name in braces: as it should be, or as a smoke test does it."""
+        return {
+            "rounds": 100 if self.quick else 5000,
+            "peer_rounds": 100 if self.quick else 1000,
+            "sizes": listed(memory_sizes(1500 if self.quick else 15000)),
+            "tls_sizes": listed(memory_sizes(300 if self.quick else 4500)),  # they take 1 ms each to open
+            "crowd": memory_sizes(1000 if self.quick else 10000)[1],
+        }
+
+    def fill_in(self, words):
+        """The words of a case with the quantities they name."""
+        return [word.format(**self.quantities()) for word in words]
+
+
+def listed(sizes):
+    return ",".join(map(str, sizes))
+
+
+def memory_sizes(largest):
+    """A fifteenth of it and all of it, or what the descriptor limit allows."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY:
+        largest = min(largest, hard - DESCRIPTORS_SPARE)
+    return (max(largest // 15, 1), largest)
+
+
+def parse_options(arguments=None):
+    parser = argparse.ArgumentParser(prog="bench/run", description="Measures the server against the floor.")
+    parser.add_argument("--quick", action="store_true", help="a smoke test; its figures mean nothing")
+    parser.add_argument("--runs", type=int, default=5, help="runs of each case (default %(default)s)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of a run (default %(default)s)")
+    parser.add_argument("--only", default="", metavar="WORD", help="only the cases with it in their title")
+    parser.add_argument("--build-dir", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--server", type=pathlib.Path, help="another server program to measure")
+    options = Options(**vars(parser.parse_args(arguments)))
+    options.server = options.server or options.build_dir / "monolock"
+    if options.quick:
+        options.runs, options.seconds = 1, 0.2
+    return options
