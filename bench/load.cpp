@@ -69,11 +69,24 @@ struct command_line {
     connect_options connect;
     handover_options handover;
     memory_options memory;
+    crowd_options crowd;
+    std::uint32_t lease_ms = 10'000;
 };
 
 std::chrono::nanoseconds to_duration(double seconds) {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(seconds));
+}
+
+void add_crowd_modes(CLI::App& app, command_line& line) {
+    auto* hold = app.add_subcommand("hold", "sessions that beat as clients of the library do");
+    auto* storm = app.add_subcommand("storm", "clients that connect all at once");
+    for (auto* mode : {hold, storm}) {
+        mode->add_option("--clients", line.crowd.clients)->capture_default_str();
+        mode->add_option("--first", line.crowd.first, "number of the first client's lock")
+            ->capture_default_str();
+        mode->add_option("--lease-ms", line.lease_ms)->capture_default_str();
+    }
 }
 
 void add_modes(CLI::App& app, command_line& line) {
@@ -109,6 +122,8 @@ void add_modes(CLI::App& app, command_line& line) {
     auto* memory = app.add_subcommand("memory", "resident memory at several numbers of sessions");
     memory->add_option("--sizes", line.memory.sizes, "ascending")->delimiter(',');
     memory->add_flag("--waiters", line.memory.waiters, "all sessions on one lock");
+
+    add_crowd_modes(app, line);
 }
 
 // The kernel's struct sched_attr, first version; the header that has it and <sched.h> exclude each
@@ -137,7 +152,7 @@ void ask_for_a_short_slice() noexcept {
 
 void run(const CLI::App& app, command_line& line) {
     raise_descriptor_limit();
-    if (line.heartbeat.latency_only) {
+    if (line.heartbeat.latency_only || app.got_subcommand("hold")) {
         ask_for_a_short_slice();
     }
     // A pause between heartbeats at a fixed rate is shorter than the usual slack of 50 µs.
@@ -147,6 +162,16 @@ void run(const CLI::App& app, command_line& line) {
                     .client = line.tls ? make_client_context(line.certificate, line.key) : nullptr};
     line.heartbeat.duration = line.connect.duration = to_duration(line.seconds);
     line.heartbeat.warm_up = line.connect.warm_up = to_duration(line.warm_up_seconds);
+    line.crowd.lease = std::chrono::milliseconds{line.lease_ms};
+    if (app.got_subcommand("hold")) {
+        run_hold(to, line.crowd, to_duration(line.seconds));
+        return;
+    }
+    if (app.got_subcommand("storm")) {
+        line.crowd.returns = true;
+        run_storm(to, line.crowd, to_duration(line.seconds));
+        return;
+    }
     // Asked for only afterwards, so that the measured server has served nothing but the load.
     const auto report = [&to](const auto& result) { print(result, negotiated_with(to)); };
     if (app.got_subcommand("heartbeat")) {

@@ -64,6 +64,46 @@ struct handover_options {
 };
 [[nodiscard]] timed_result run_handover(const target& to, const handover_options& options);
 
+// How attempts and sessions ended that their clients did not end: see attempt::ending.
+struct endings {
+    std::size_t refused = 0;
+    std::size_t closed = 0;
+    std::size_t told = 0;
+    std::size_t broken = 0;
+    std::size_t timed_out = 0;  // the client's patience
+
+    [[nodiscard]] std::size_t total() const noexcept {
+        return refused + closed + told + broken + timed_out;
+    }
+};
+
+// Many clients of the library's kind, with a lock each: see crowd.
+struct crowd_options {
+    std::size_t clients = 1000;
+    std::size_t first = 0;  // the serial of the first: several processes must not share names
+    std::chrono::milliseconds lease{10'000};
+    bool returns = false;  // who loses its lock claims it again
+};
+struct crowd_figures {
+    clock::time_point since;
+    std::size_t attempts = 0;
+    endings failed;        // attempts that came to nothing
+    endings lost;          // sessions that ended
+    latencies grants;      // from the first attempt to ACQUIRED
+    latencies heartbeats;  // from when they were due
+    latencies lags;        // how late the generator itself was to send them
+};
+
+// Opens the sessions one after the other, then lets them beat. Prints an object on standard output
+// when all are open, one for each line that standard input brings, about the time since the last,
+// and one at its end or after `duration`.
+void run_hold(const target& to, const crowd_options& options, std::chrono::nanoseconds duration);
+
+// All clients connect at once. Prints an object when all have their lock, and again whenever all
+// have it again after some lost it, until standard input ends; after `duration` without that it
+// throws.
+void run_storm(const target& to, const crowd_options& options, std::chrono::nanoseconds duration);
+
 // Opens sessions up to each of the sizes (which ascend), each with a lock of its own or all but the
 // first as waiters of one lock, and reads the server's resident memory at each size.
 struct memory_options {

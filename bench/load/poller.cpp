@@ -23,8 +23,16 @@ poller::poller() : epoll_{::epoll_create1(EPOLL_CLOEXEC)}, events_(events_max) {
 }
 
 void poller::add(int fd, std::size_t index) {
+    watch(fd, index, EPOLLIN | EPOLLET);
+}
+
+void poller::add_connecting(int fd, std::size_t index) {
+    watch(fd, index, EPOLLIN | EPOLLOUT | EPOLLET);
+}
+
+void poller::watch(int fd, std::size_t index, std::uint32_t events) {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLET;
+    event.events = events;
     event.data.u64 = index;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
         throw_errno("epoll_ctl");

@@ -20,6 +20,8 @@ public:
 
     // Reports each arrival on the descriptor once (edge triggered), until the descriptor is closed.
     void add(int fd, std::size_t index);
+    // The same for one that is not connected yet: that it is now, or was refused, is reported, too.
+    void add_connecting(int fd, std::size_t index);
 
     // Waits for arrivals, at most for `patience` (nanoseconds count; without it, 10 s and then
     // throws: a server that stopped answering spoils the run). The result is valid until the next
@@ -32,6 +34,8 @@ public:
     }
 
 private:
+    void watch(int fd, std::size_t index, std::uint32_t events);
+
     unique_fd epoll_;
     std::vector<epoll_event> events_;
 };

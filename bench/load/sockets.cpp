@@ -37,6 +37,21 @@ void bind_source(int fd, const endpoint& server, std::size_t serial) {
     }
 }
 
+unique_fd make_socket(const endpoint& server, std::size_t serial, int flags) {
+    unique_fd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0)};
+    if (fd.get() < 0) {
+        throw_errno("socket");
+    }
+    set_option(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+    bind_source(fd.get(), server, serial);
+    return fd;
+}
+
+bool connect(int fd, const endpoint& server) {
+    return ::connect(fd, reinterpret_cast<const sockaddr*>(&server.address),
+                     sizeof server.address) == 0;
+}
+
 }  // namespace
 
 void throw_errno(const std::string& what) {
@@ -66,14 +81,17 @@ endpoint parse_endpoint(const std::string& text) {
 }
 
 unique_fd connect_to(const endpoint& server, std::size_t serial) {
-    unique_fd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    if (fd.get() < 0) {
-        throw_errno("socket");
+    auto fd = make_socket(server, serial, 0);
+    if (!connect(fd.get(), server)) {
+        throw_errno("connect");
     }
-    set_option(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
-    bind_source(fd.get(), server, serial);
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&server.address),
-                  sizeof server.address) != 0) {
+    return fd;
+}
+
+unique_fd begin_to_connect(const endpoint& server, std::size_t serial) {
+    auto fd = make_socket(server, serial, SOCK_NONBLOCK);
+    // A refusal is kept for the poller, whether it came at once or comes later.
+    if (!connect(fd.get(), server) && errno != EINPROGRESS && errno != ECONNREFUSED) {
         throw_errno("connect");
     }
     return fd;

@@ -51,12 +51,16 @@ struct endpoint {
 // How many loopback source addresses the connections are spread over. The side that closes first
 // keeps the port in TIME_WAIT for a minute, and that is the client here: one source address has
 // some 28,000 ports, which a fast server uses up in two seconds.
-inline constexpr std::uint32_t source_addresses = 32;
+inline constexpr std::uint32_t source_addresses = 64;
 
 // A connected, blocking socket with TCP_NODELAY. Towards a loopback server the source address is
 // chosen by `serial`. Blocking costs no time there: the handshake ends inside connect() as long as
 // the server's backlog has room.
 [[nodiscard]] unique_fd connect_to(const endpoint& server, std::size_t serial);
+
+// The same, but non-blocking and not yet connected: it becomes writable when it is, and reports an
+// error when it was refused.
+[[nodiscard]] unique_fd begin_to_connect(const endpoint& server, std::size_t serial);
 
 // Writes all of it or throws.
 void send_all(int fd, std::span<const std::byte> bytes);
