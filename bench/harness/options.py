@@ -45,10 +45,16 @@ def listed(sizes):
 
 def memory_sizes(largest):
     """A fifteenth of it and all of it, or what the descriptor limit allows."""
+    largest = min(largest, descriptor_limit() - DESCRIPTORS_SPARE)
+    return (max(largest // 15, 1), largest)
+
+
+def descriptor_limit():
+    """How many a process may have once it has raised its limit, as the server and the generator do."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
-        largest = min(largest, hard - DESCRIPTORS_SPARE)
-    return (max(largest // 15, 1), largest)
+        return hard
+    return int(pathlib.Path("/proc/sys/fs/nr_open").read_text())
 
 
 def parse_options(arguments=None):

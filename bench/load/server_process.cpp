@@ -41,6 +41,9 @@ nanoseconds ticks_of(pid_t pid) {
 }  // namespace
 
 nanoseconds server_process::cpu_time() const {
+    if (pid_ == 0) {
+        return nanoseconds{0};
+    }
     const auto tasks = proc_path(pid_, "task");
     if (!std::filesystem::exists(tasks)) {
         throw measurement_error("the server process is gone");

@@ -10,6 +10,7 @@ namespace monolock::bench {
 // The measured process, seen through the kernel's accounts of it.
 class server_process {
 public:
+    // 0 is nobody, whose CPU time is none: a server that will be killed and started again.
     explicit server_process(pid_t pid) : pid_{pid} {}
 
     // CPU time of all its threads, user and system, in nanoseconds where the kernel keeps them

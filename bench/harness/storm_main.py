@@ -1,0 +1,87 @@
+"""bench/storm: one storm, as its flags say, for a person or a program."""
+
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+
+from .certificates import make_certificates
+from .errors import CannotMeasure
+from .main import check_programs
+from .options import DESCRIPTORS_SPARE, ROOT, Options, descriptor_limit
+from .servers import Monolock
+from .storms import KINDS, restart, storm
+
+
+def parse(arguments=None):
+    parser = argparse.ArgumentParser(prog="bench/storm", description="Clients that connect all at once.")
+    parser.add_argument("--newcomers", type=int, help="(default: all that the descriptor limit allows)")
+    parser.add_argument("--present", type=int, default=1000, help="who beat meanwhile (default %(default)s)")
+    parser.add_argument("--lease-ms", type=int, default=10_000, help="everybody's (default %(default)s)")
+    parser.add_argument("--transport", choices=("plain", "tls", "mtls"), default="plain")
+    parser.add_argument("--threads", type=int, default=1, help="of the server (default %(default)s)")
+    parser.add_argument("--processes", type=int, default=1, help="that make the storm (default %(default)s)")
+    parser.add_argument("--restart", action="store_true", help="kill the server and see all return instead")
+    parser.add_argument("--json", action="store_true", help="all figures")
+    parser.add_argument("--build-dir", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--server", type=pathlib.Path, help="another server program")
+    flags = parser.parse_args(arguments)
+    if flags.newcomers is None:
+        here = 0 if flags.restart else flags.present
+        flags.newcomers = min(descriptor_limit() - DESCRIPTORS_SPARE, 1_000_000) - here
+    return flags
+
+
+def measure(flags):
+    options = Options(
+        quick=False,
+        runs=1,
+        seconds=1.0,
+        only="",
+        build_dir=flags.build_dir,
+        server=flags.server or flags.build_dir / "monolock",
+    )
+    check_programs(options)
+    server = Monolock("server", flags.transport, threads=flags.threads)
+    how = {"lease_ms": flags.lease_ms, "processes": flags.processes}
+    with tempfile.TemporaryDirectory(prefix="monolock-bench-") as folder:
+        options.scratch = pathlib.Path(folder)
+        make_certificates(options.scratch)
+        if flags.restart:
+            return restart(server, options, clients=flags.newcomers, **how)
+        return storm(server, options, newcomers=flags.newcomers, present=flags.present, **how)
+
+
+def text_of(flags, figures):
+    lines = [
+        f"{flags.newcomers:,} clients, {flags.transport}, {flags.threads} thread(s), lease {flags.lease_ms} ms:",
+        f"  all had their lock after {figures['seconds']:.2f} s (p50 {figures['grant_p50_us'] / 1e6:.2f} s)",
+        f"  attempts: {figures['attempts']:,}; failed: "
+        + (", ".join(f"{figures['failed_' + kind]:,} {kind}" for kind in KINDS) if figures["failed"] else "0"),
+        f"  newcomers that lost a lock: {figures['newcomers_lost']:,}",
+    ]
+    if flags.restart:
+        lines.append(
+            f"  killed in {figures['kill_seconds']:.2f} s, listening after {figures['listening_seconds']:.2f} s, "
+            f"all back after {figures['all_back_seconds']:.2f} s"
+        )
+        return "\n".join(lines)
+    lines += [
+        f"  server CPU: {figures['cpu_us']:.1f} µs for each",
+        f"  the {flags.present:,} present: p99 {figures['calm_p99_us'] / 1000:.2f} ms before it; during it p50 "
+        f"{figures['heartbeat_p50_us'] / 1000:.2f}, p99 {figures['heartbeat_p99_us'] / 1000:.2f}, "
+        f"max {figures['heartbeat_max_us'] / 1000:.2f} ms, which is {figures['max_per_lease']:.3f} leases",
+        f"  their generator was late by {figures['generator_late_p99_us'] / 1000:.2f} ms (p99); "
+        f"sessions lost: {figures['lost']}",
+    ]
+    return "\n".join(lines)
+
+
+def main():
+    flags = parse()
+    try:
+        figures = measure(flags)
+    except CannotMeasure as error:
+        sys.exit(f"bench/storm: {error}")
+    print(json.dumps(figures, indent=1) if flags.json else text_of(flags, figures))
