@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 
 #include "load/modes.hpp"
@@ -47,6 +48,30 @@ void print(const std::vector<memory_sample>& samples, const std::string& negotia
     std::printf("], \"tls\": \"%s\"}\n", negotiated.c_str());
 }
 
+void print(leave_result result) {
+    const auto leaves = static_cast<double>(result.latency.count());
+    std::printf(
+        "{\"operations\": %.0f, \"cpu_us\": %.4f, \"p50_us\": %.1f, \"p99_us\": %.1f, "
+        "\"max_us\": %.1f}\n",
+        leaves, microseconds(result.server_cpu) / leaves,
+        microseconds(result.latency.percentile(0.5)), microseconds(result.latency.percentile(0.99)),
+        microseconds(result.latency.percentile(1.0)));
+}
+
+void print(expire_result result) {
+    const auto ends = static_cast<double>(result.late_at_most.count());
+    std::printf("{\"operations\": %.0f, \"early\": %zu, \"cpu_us\": %.4f, ", ends, result.early,
+                microseconds(result.server_cpu) / ends);
+    const auto late = [](const char* bound, latencies& values, const char* separator) {
+        std::printf("\"p50_ms%s\": %.3f, \"p99_ms%s\": %.3f, \"max_ms%s\": %.3f%s", bound,
+                    microseconds(values.percentile(0.5)) / 1000, bound,
+                    microseconds(values.percentile(0.99)) / 1000, bound,
+                    microseconds(values.percentile(1.0)) / 1000, separator);
+    };
+    late("", result.late_at_most, ", ");
+    late("_at_least", result.late_at_least, "}\n");
+}
+
 // For the report: the programs of one build share their compiler.
 std::string compiler() {
 #ifdef __clang__
@@ -69,8 +94,11 @@ struct command_line {
     connect_options connect;
     handover_options handover;
     memory_options memory;
+    leave_options leave;
+    expire_options expire;
     crowd_options crowd;
     std::uint32_t lease_ms = 10'000;
+    std::optional<std::uint32_t> spread_ms;
 };
 
 std::chrono::nanoseconds to_duration(double seconds) {
@@ -85,6 +113,12 @@ void add_crowd_modes(CLI::App& app, command_line& line) {
         mode->add_option("--clients", line.crowd.clients)->capture_default_str();
         mode->add_option("--first", line.crowd.first, "number of the first client's lock")
             ->capture_default_str();
+    }
+    auto* expire = app.add_subcommand("expire", "sessions that fall silent");
+    expire->add_option("--sessions", line.expire.sessions)->capture_default_str();
+    expire->add_option("--spread-ms", line.spread_ms, "in which they do (a quarter of the lease)");
+    expire->add_flag("--heirs", line.expire.heirs, "each end is seen by the lock's next owner");
+    for (auto* mode : {hold, storm, expire}) {
         mode->add_option("--lease-ms", line.lease_ms)->capture_default_str();
     }
 }
@@ -123,6 +157,11 @@ void add_modes(CLI::App& app, command_line& line) {
     memory->add_option("--sizes", line.memory.sizes, "ascending")->delimiter(',');
     memory->add_flag("--waiters", line.memory.waiters, "all sessions on one lock");
 
+    auto* leave = app.add_subcommand("leave", "waiters leave the middle of their queues");
+    leave->add_option("--queues", line.leave.queues)->capture_default_str();
+    leave->add_option("--waiters", line.leave.waiters, "in each queue")->capture_default_str();
+    leave->add_option("--leaves", line.leave.leaves)->capture_default_str();
+
     add_crowd_modes(app, line);
 }
 
@@ -152,7 +191,7 @@ void ask_for_a_short_slice() noexcept {
 
 void run(const CLI::App& app, command_line& line) {
     raise_descriptor_limit();
-    if (line.heartbeat.latency_only || app.got_subcommand("hold")) {
+    if (line.heartbeat.latency_only || app.got_subcommand("hold") || app.got_subcommand("expire")) {
         ask_for_a_short_slice();
     }
     // A pause between heartbeats at a fixed rate is shorter than the usual slack of 50 µs.
@@ -162,7 +201,8 @@ void run(const CLI::App& app, command_line& line) {
                     .client = line.tls ? make_client_context(line.certificate, line.key) : nullptr};
     line.heartbeat.duration = line.connect.duration = to_duration(line.seconds);
     line.heartbeat.warm_up = line.connect.warm_up = to_duration(line.warm_up_seconds);
-    line.crowd.lease = std::chrono::milliseconds{line.lease_ms};
+    line.crowd.lease = line.expire.lease = std::chrono::milliseconds{line.lease_ms};
+    line.expire.spread = std::chrono::milliseconds{line.spread_ms.value_or(line.lease_ms / 4)};
     if (app.got_subcommand("hold")) {
         run_hold(to, line.crowd, to_duration(line.seconds));
         return;
@@ -170,6 +210,14 @@ void run(const CLI::App& app, command_line& line) {
     if (app.got_subcommand("storm")) {
         line.crowd.returns = true;
         run_storm(to, line.crowd, to_duration(line.seconds));
+        return;
+    }
+    if (app.got_subcommand("leave")) {
+        print(run_leave(to, line.leave));
+        return;
+    }
+    if (app.got_subcommand("expire")) {
+        print(run_expire(to, line.expire));
         return;
     }
     // Asked for only afterwards, so that the measured server has served nothing but the load.

@@ -104,6 +104,39 @@ void run_hold(const target& to, const crowd_options& options, std::chrono::nanos
 // throws.
 void run_storm(const target& to, const crowd_options& options, std::chrono::nanoseconds duration);
 
+// In `queues` locks of an owner and `waiters` each, waiters leave the middle of their queues. At
+// first one at a time, each followed by the heartbeat of a bystander, whose answer shows that the
+// server is done with the leave if it has one thread: the latency is that of both. Then as many at
+// once: the CPU time is that of these.
+struct leave_options {
+    std::size_t queues = 1;
+    std::size_t waiters = 10;
+    std::size_t leaves = 1000;  // each time; fewer if half of the waiters in the middle are fewer
+};
+struct leave_result {
+    latencies latency;
+    std::chrono::nanoseconds server_cpu{0};  // of as many leaves as there are latencies
+};
+[[nodiscard]] leave_result run_leave(const target& to, const leave_options& options);
+
+// Sessions with a lock each send one more heartbeat, spread evenly over a time, and fall silent.
+struct expire_options {
+    std::size_t sessions = 1000;
+    std::chrono::milliseconds lease{4000};
+    std::chrono::nanoseconds spread{std::chrono::seconds{1}};
+    // Each lock has a waiter, too, with a longer lease: an end is when it is granted the lock.
+    bool heirs = false;
+};
+// How late the ends were. The server counts a lease from when it received the last heartbeat, which
+// was after it was sent and before it was answered: so one bound is from either.
+struct expire_result {
+    latencies late_at_most;
+    latencies late_at_least;
+    std::size_t early = 0;  // ended although the lease had not passed since the heartbeat was sent
+    std::chrono::nanoseconds server_cpu{0};
+};
+[[nodiscard]] expire_result run_expire(const target& to, const expire_options& options);
+
 // Opens sessions up to each of the sizes (which ascend), each with a lock of its own or all but the
 // first as waiters of one lock, and reads the server's resident memory at each size.
 struct memory_options {
