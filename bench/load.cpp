@@ -17,24 +17,8 @@
 namespace monolock::bench {
 namespace {
 
-double microseconds(std::chrono::nanoseconds time) {
-    return std::chrono::duration<double, std::micro>(time).count();
-}
-
 void print(timed_result result, const std::string& negotiated) {
-    const auto operations = static_cast<double>(result.latency.count());
-    if (operations == 0) {
-        throw measurement_error("no operation was completed");
-    }
-    const auto seconds = std::chrono::duration<double>(result.elapsed).count();
-    std::printf(
-        "{\"operations\": %.0f, \"seconds\": %.3f, \"per_second\": %.0f, \"cpu_us\": %.4f, "
-        "\"server_busy\": %.3f, \"p50_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f, "
-        "\"tls\": \"%s\"}\n",
-        operations, seconds, operations / seconds, microseconds(result.server_cpu) / operations,
-        std::chrono::duration<double>(result.server_cpu).count() / seconds,
-        microseconds(result.latency.percentile(0.5)), microseconds(result.latency.percentile(0.99)),
-        microseconds(result.latency.percentile(1.0)), negotiated.c_str());
+    std::printf("%s\n", to_json(result, negotiated).c_str());
 }
 
 void print(const std::vector<memory_sample>& samples, const std::string& negotiated) {
@@ -147,7 +131,9 @@ void add_modes(CLI::App& app, command_line& line) {
                         "the server does other things too: its CPU time says nothing");
 
     auto* connect = app.add_subcommand("connect", "connect, ACQUIRE, ACQUIRED, close");
-    connect->add_option("--concurrent", line.connect.concurrent)->capture_default_str();
+    connect->add_option("--concurrent", line.connect.concurrent, "at a time, closed loop")
+        ->capture_default_str();
+    connect->add_option("--rate", line.connect.rate, "a second, instead of the closed loop");
 
     auto* handover = app.add_subcommand("handover", "the owner closes, the next has ACQUIRED");
     handover->add_option("--waiters", line.handover.waiters)->capture_default_str();

@@ -9,6 +9,7 @@
 #include "load/connection.hpp"
 #include "load/latencies.hpp"
 #include "load/server_process.hpp"
+#include "load/timed_result.hpp"
 
 namespace monolock::bench {
 
@@ -22,13 +23,6 @@ struct target {
     endpoint server;
     server_process process{0};
     tls::context client;  // null: plain
-};
-
-// What a timed mode found out.
-struct timed_result {
-    std::chrono::nanoseconds elapsed{0};
-    std::chrono::nanoseconds server_cpu{0};
-    latencies latency;  // one entry for each operation
 };
 
 // Heartbeats over `connections` sessions, each with a lock of its own, taken in turn.
@@ -46,10 +40,14 @@ struct heartbeat_options {
 };
 [[nodiscard]] timed_result run_heartbeat(const target& to, const heartbeat_options& options);
 
-// Connect (over TLS with the handshake), ACQUIRE a new name, read ACQUIRED, close; `concurrent` of
-// them at a time. The latency is that of all but the last step.
+// Connect (over TLS with the handshake), ACQUIRE a new name, read ACQUIRED, close. The latency is
+// that of all but the last step.
 struct connect_options {
+    // Closed loop: so many at a time.
     std::size_t concurrent = 1;
+    // If not zero: so many a second, whatever the answers do (256 at a time at the most); the
+    // latency then counts from the moment at which the connection was due.
+    std::size_t rate = 0;
     std::chrono::nanoseconds warm_up{std::chrono::milliseconds{300}};
     std::chrono::nanoseconds duration{std::chrono::seconds{2}};
 };
