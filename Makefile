@@ -50,8 +50,10 @@ planted: ## plant each known bug, one at a time, and see that the simulator catc
 	@scripts/setup build test
 	@tests/simulation/planted/run
 
-bench: build ## measure the server against the floor; the report lands in build/bench/
-	@scripts/setup bench
+bench: ## measure the server against the floor and its peers; the report lands in build/bench/
+	@scripts/setup build bench
+	@scripts/setup peers || echo "bench: goes on without the peers that are missing" >&2
+	@$(MAKE) --no-print-directory build
 	@bench/run
 
 install: build ## install programs, library, headers and documents below PREFIX (default /usr/local)

@@ -17,6 +17,7 @@ import dataclasses
 from .first_grant import first_grant
 from .judging import FLOOR, JUDGED, AtMost, More, Row, Times
 from .measurements import Measurement, served, served_while_asked
+from .peers import ETCD, POSTGRES, REDIS
 from .servers import Floor, Monolock
 
 ASKED = f"{JUDGED}, asked"  # by operators, while it is measured
@@ -38,9 +39,8 @@ HANDOVER_FLOOR = Floor(FLOOR, arguments=("handover",))
 
 
 def against_floor(*words, floor=PLAIN_FLOOR, peers=()):
-    """The load generator in a mode: the floor, one thread, two threads, then the peers."""
-    everyone = [floor, ONE, TWO, *peers]
-    return Measurement(" ".join(words), tuple(served(each, *words) for each in everyone))
+    """The load generator in a mode: the floor, one thread, two threads, then the peers' contestants."""
+    return Measurement(" ".join(words), (*(served(each, *words) for each in (floor, ONE, TWO)), *peers))
 
 
 def over_tls(transport, *words, threads=2):
@@ -55,7 +55,11 @@ def over_tls(transport, *words, threads=2):
 
 def alone(*words, peers=()):
     """Where the floor has nothing to compare: it keeps nothing of a session."""
-    return Measurement(" ".join(words), tuple(served(each, *words) for each in (ONE, TWO, *peers)))
+    return Measurement(" ".join(words), (*(served(each, *words) for each in (ONE, TWO)), *peers))
+
+
+def all_peers(*words):
+    return tuple(served(peer, *words) for peer in (REDIS, POSTGRES, ETCD))
 
 
 def asked(*words):
@@ -69,13 +73,34 @@ def asked(*words):
     )
 
 
-BUSY = against_floor("heartbeat", "--outstanding", "64")
+BUSY = against_floor(
+    "heartbeat",
+    *("--outstanding", "64"),
+    peers=(
+        served(REDIS, "heartbeat", "--outstanding", "64"),
+        served(ETCD, "heartbeat", "--outstanding", "64", "--connections", "64"),
+    ),
+)
 PACED = against_floor("heartbeat", "--rate", "10000")
-CONNECT_ONE = against_floor("connect")
+CONNECT_ONE = against_floor("connect", peers=all_peers("connect"))
 CONNECT_MANY = against_floor("connect", "--concurrent", "16")
-HANDOVER = against_floor("handover", "--rounds", "{rounds}", floor=HANDOVER_FLOOR)
+CONNECT_PACED = against_floor("connect", "--rate", "4000")
+HANDOVER = against_floor(
+    "handover",
+    *("--rounds", "{rounds}"),
+    floor=HANDOVER_FLOOR,
+    peers=all_peers("handover", "--rounds", "{peer_rounds}"),
+)
 MEMORY = alone("memory", "--sizes", "{sizes}")
-MEMORY_WAITING = alone("memory", "--waiters", "--sizes", "{sizes}")
+MEMORY_WAITING = alone(
+    "memory",
+    *("--waiters", "--sizes", "{sizes}"),
+    peers=tuple(
+        # A sample of a peer takes some seconds, and is the same each time.
+        served(peer, "memory", "--waiters", "--sizes", sizes, "--settle", "{settle}", runs_max=2)
+        for peer, sizes in ((REDIS, "200,2000"), (POSTGRES, "20,200"), (ETCD, "50,500"))
+    ),
+)
 # A lease of 10 s each.
 LISTINGS = asked("heartbeat", "--rate", "4000", "--latency-only", "--connections", "{crowd}")
 START = Measurement("start to first grant", (first_grant(ONE), first_grant(TWO)))
@@ -86,7 +111,11 @@ PLAIN = [
     Row("CPU per heartbeat, 10,000 a second", PACED),
     Row("CPU per connect–acquire–close, one at a time", CONNECT_ONE, bars=CONNECT_BAR),
     Row("CPU per connect–acquire–close, 16 at a time", CONNECT_MANY, bars=CONNECT_BAR),
-    Row("handover p50, 64 waiters", HANDOVER, "p50_us", bars=(Times(1.25),)),
+    Row("heartbeat p50, 10,000 a second", PACED, "p50_us", percentiles="a heartbeat, 10,000 a second"),
+    Row("heartbeat p99, 10,000 a second", PACED, "p99_us"),
+    Row("connect–acquire p50, 4,000 a second", CONNECT_PACED, "p50_us", percentiles="a connection, 4,000 a second"),
+    Row("connect–acquire p99, 4,000 a second", CONNECT_PACED, "p99_us"),
+    Row("handover p50, 64 waiters", HANDOVER, "p50_us", bars=(Times(1.25),), percentiles="handover, 64 waiters"),
     Row("handover p99, 64 waiters", HANDOVER, "p99_us", bars=(Times(2.00),)),
     Row("memory per session, a lock each", MEMORY, "slope", "B", (AtMost(768),), reference=None),
     Row("memory per session, waiters of one lock", MEMORY_WAITING, "slope", "B", (AtMost(640),), reference=None),

@@ -8,7 +8,7 @@ import time
 
 from .errors import CannotMeasure
 from .measurements import Contestant
-from .servers import START_SECONDS
+from .servers import START_SECONDS, free_port
 
 ACQUIRE = struct.pack(">BBIH", 0x01, 1, 60_000, 11) + b"first-grant"
 ACQUIRED = 0x12
@@ -34,12 +34,6 @@ def first_grant(server):
             process.wait()
 
     return Contestant(server.name, run)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def wait_for_grant(address, process, deadline):

@@ -19,7 +19,7 @@ class Row:
     unit: str = "µs"
     bars: tuple = ()
     reference: str | None = FLOOR  # the contestant that the others are compared with
-    percentiles: bool = False  # the runs carry histograms, which this row shows
+    percentiles: str = ""  # what a plot of the latencies is called; the runs must carry histograms
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,9 @@ from .errors import CannotMeasure
 from .judging import summarise
 from .machine import load_average, machine_facts
 from .options import parse_options
-from .report import as_json, markdown, save
+from .peers import accounting, versions
+from .plots import draw_all
+from .report import as_json, markdown, save, save_histograms
 from .running import measure_all
 
 OWN_PROGRAMS = ("load", "floor_server", "tls_floor_server")
@@ -26,14 +28,17 @@ def check_programs(options):
 def measure_and_report(options):
     check_programs(options)
     rows = [row for row in ROWS if options.only in row.title]
-    facts, skipped = machine_facts(options), {}
+    facts, skipped = machine_facts(options) | versions(options), {}
+    facts["CPU of a peer"] = accounting()
     with tempfile.TemporaryDirectory(prefix="monolock-bench-") as folder:
         options.scratch = pathlib.Path(folder)
         make_certificates(options.scratch)
         measured = measure_all(rows, options, skipped)
     facts["load average after"] = load_average()
     summaries = [summarise(row, measured[row.measurement.title]) for row in rows]
-    text = markdown(summaries, facts, skipped, options)
+    pictures = draw_all(summaries, measured, options.folder)
+    text = markdown(summaries, facts, skipped, options, pictures)
+    save_histograms(summaries, measured, options.folder)
     save(text, as_json(summaries, measured, facts, skipped, options), options)
     print(text)
 

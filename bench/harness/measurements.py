@@ -25,6 +25,7 @@ class Contestant:
     run: Callable[[Options], dict]  # one run; raises CannotMeasure
     absent: Callable[[Options], str | None] = always_there  # why it cannot run on this machine
     optional: bool = False  # its failure is a line in the report, not the end
+    runs_max: int | None = None  # of one that takes long
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +34,6 @@ class Measurement:
 
     title: str  # unique; shown while it runs
     contestants: tuple[Contestant, ...]
-    runs_max: int | None = None  # of one that takes long
 
 
 def run_program(program, arguments, options, seconds_max=RUN_SECONDS):
@@ -53,13 +53,17 @@ def run_program(program, arguments, options, seconds_max=RUN_SECONDS):
     return result
 
 
-def command(name, program, *arguments, seconds_max=RUN_SECONDS):
+def command(name, program, *arguments, seconds_max=RUN_SECONDS, runs_max=None):
     """A contestant that is a program of its own and needs no server: it prints a JSON object whose numbers
     are the figures."""
-    return Contestant(name, lambda options: run_program(program, arguments, options, seconds_max))
+
+    def run(options):
+        return run_program(program, arguments, options, seconds_max)
+
+    return Contestant(name, run, runs_max=runs_max)
 
 
-def served(server, *words, seconds_max=RUN_SECONDS):
+def served(server, *words, seconds_max=RUN_SECONDS, runs_max=None):
     """A contestant that is a server, fresh for each run, and measured by its client program in the mode
     that the words say."""
 
@@ -68,7 +72,7 @@ def served(server, *words, seconds_max=RUN_SECONDS):
             return run_client(server, running, words, options, seconds_max)
 
     optional = getattr(server, "optional", False)
-    return Contestant(server.name, run, server.absent, optional)
+    return Contestant(server.name, run, server.absent, optional, runs_max)
 
 
 def served_while_asked(server, *words):

@@ -29,6 +29,7 @@ class Options:
         return {
             "rounds": 100 if self.quick else 5000,
             "peer_rounds": 100 if self.quick else 1000,
+            "settle": 0 if self.quick else 6,
             "sizes": listed(memory_sizes(1500 if self.quick else 15000)),
             "tls_sizes": listed(memory_sizes(300 if self.quick else 4500)),  # they take 1 ms each to open
             "crowd": memory_sizes(1000 if self.quick else 10000)[1],

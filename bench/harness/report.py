@@ -2,7 +2,9 @@
 
 import json
 
-from .judging import JUDGED, number
+from .histograms import as_text
+from .judging import FLOOR, JUDGED, number
+from .plots import histograms_of, name_of, slug
 
 
 def table(heads, rows):
@@ -46,8 +48,38 @@ def figures_table(summaries):
     return table(["what", "server", "median", "range", "×", "of", "× monolock"], rows)
 
 
-def markdown(summaries, facts, skipped, options):
-    text = ["# The server against the floor", ""]
+def peers_table(summaries):
+    """A line for each row in which a peer took part: what each needs, as a multiple of the floor's and of
+    monolock's."""
+    peers = list(dict.fromkeys(name for summary in summaries for name in names_of_peers(summary)))
+    rows = []
+    for summary in summaries:
+        if not names_of_peers(summary):
+            continue
+        lines = {line.name: line for line in summary.lines}
+        cells = [beside_peers(lines.get(name), summary.row) for name in (FLOOR, JUDGED, *peers)]
+        rows.append([summary.row.title, *cells])
+    return table(["what", FLOOR, "monolock", *peers], rows) if rows else []
+
+
+def names_of_peers(summary):
+    measured = {line.name for line in summary.lines}
+    return [each.name for each in summary.row.measurement.contestants if each.optional and each.name in measured]
+
+
+def beside_peers(line, row):
+    if line is None:
+        return ""
+    ratios = []
+    if row.reference == FLOOR and line.to_reference:
+        ratios.append(f"{line.to_reference.of_medians:.3g} × floor")
+    if line.name not in (FLOOR, JUDGED) and line.to_judged:
+        ratios.append(f"{line.to_judged.of_medians:,.3g} × monolock")
+    return number(line.median, row.unit) + (f" ({', '.join(ratios)})" if ratios else "")
+
+
+def markdown(summaries, facts, skipped, options, pictures=()):
+    text = ["# monolock against the floor and its peers", ""]
     text += [f"- {name}: {value}" for name, value in facts.items()]
     text += [f"- runs: {options.runs} of {options.seconds} s each, in turn"]
     sizes = options.quantities()
@@ -55,8 +87,13 @@ def markdown(summaries, facts, skipped, options):
     text += [f"- left out: {name}: {reason}" for name, reason in skipped.items()]
     if options.quick:
         text += ["- quick mode: these figures show that the programs work and nothing else"]
-    text += ["", f"Bars, for the server with {JUDGED}:", "", *bars_table(summaries)]
-    text += ["", "All figures. A ratio is that of the medians / the median of those of neighbouring runs.", ""]
+    if not pictures:
+        text += ["- no pictures: python3-matplotlib is not installed"]
+    text += ["", f"Bars, for the server with {JUDGED}:", "", *bars_table(summaries), ""]
+    if peers := peers_table(summaries):
+        text += ["Beside the peers, ratios of medians:", "", *peers, ""]
+    text += [line for title, name in pictures for line in (f"![{title}]({name})", "")]
+    text += ["All figures. A ratio is that of the medians / the median of those of neighbouring runs.", ""]
     text += [*figures_table(summaries), ""]
     return "\n".join(text)
 
@@ -96,6 +133,15 @@ def json_of(summary):
 
 def json_of_comparison(comparison):
     return comparison and {"of_medians": comparison.of_medians, "of_pairs": comparison.of_pairs}
+
+
+def save_histograms(summaries, measured, folder):
+    """The latencies of each contestant as text, in microseconds, for HdrHistogram's tools."""
+    for summary in summaries:
+        if summary.row.percentiles:
+            for name, histogram in histograms_of(summary, measured).items():
+                path = folder / f"{slug(f'{summary.row.percentiles} {name_of(name)}')}.hgrm"
+                path.write_text(as_text(histogram, scale=1000))
 
 
 def save(text, content, options):

@@ -15,9 +15,9 @@ def run_in_turn(measurement, options, skipped):
         else:
             skipped[contestant.name] = reason
     runs = {contestant.name: [] for contestant in here}
-    for _ in range(min(options.runs, measurement.runs_max or options.runs)):
+    for turn in range(options.runs):
         for contestant in here:
-            if contestant.name not in runs:
+            if contestant.name not in runs or turn >= (contestant.runs_max or options.runs):
                 continue
             try:
                 runs[contestant.name].append(contestant.run(options))

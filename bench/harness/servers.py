@@ -9,6 +9,7 @@ import dataclasses
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import tempfile
 import time
@@ -104,3 +105,10 @@ def wait_for_addresses(process, log):
             raise CannotMeasure(f"{name} did not start: {text.strip()}")
         time.sleep(0.005)
     raise CannotMeasure(f"{name} does not listen: {text.strip()}")
+
+
+def free_port():
+    """For a server that cannot say which one it chose: free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -10,7 +10,8 @@ from .report import as_json, markdown, save
 
 def made_up():
     names = ("floor", "1 thread", "2 threads", "Redis")
-    measurement = Measurement("beat", tuple(Contestant(name, lambda _options: {}) for name in names))
+    contestants = tuple(Contestant(name, lambda _options: {}, optional=name == "Redis") for name in names)
+    measurement = Measurement("beat", contestants)
     row = Row("CPU per beat", measurement, "cost", "µs", (Times(1.15), AtMost(5)))
     runs = {name: [{"cost": 10.0 * (i + 1)}, {"cost": 12.0 * (i + 1)}] for i, name in enumerate(names)}
     return [summarise(row, runs)], {"beat": runs}
@@ -29,6 +30,8 @@ def test_markdown_says_what_was_measured_and_judged():
     assert ["CPU per beat", "≤ 5.00 µs", "22.00 µs", "missed"] in rows
     redis = ["CPU per beat", "Redis", "44.00 µs", "40.00 µs – 48.00 µs", "4.00 / 4.00", "floor", "2.00 / 2.00"]
     assert redis in rows
+    beside = ["CPU per beat", "11.00 µs", "22.00 µs (2 × floor)", "44.00 µs (4 × floor, 2 × monolock)"]
+    assert beside in rows
 
 
 def test_quick_figures_say_that_they_mean_nothing():
