@@ -1,13 +1,15 @@
 """The rows of the report: what is measured, on whom, and the bars.
 
-A row shows one figure of a measurement; a measurement is a set of contestants that take turns. To add one:
+A row shows one figure of a measurement; a measurement is a set of contestants that take turns; a contestant
+is anything that returns a dictionary of figures. To add a row:
 
-  a mode of the load generator   Row("title", against_floor("mode", "--flag"), "figure", "unit", bars=(…))
-  a program of build/bench that prints a JSON object of figures
-                                 Row("title", Measurement("what", (command("name", "program", "--flag"),)),
-                                     "figure", "unit", reference=None)
-  two modes against each other   Measurement("what", (served(named("short", ONE), …), served(named("long", ONE), …)))
-                                 with Row(…, reference="short", bars=(Times(1.5, of="long", than="short"),))
+  a mode of the load generator, on the floor and on monolock
+      Row("title", against_floor("mode", "--flag"), "figure", "µs", bars=(Times(1.2),))
+  a program of build/bench that prints a JSON object of figures, and needs no server
+      program = Measurement("what", (command("name", "program", "--flag", seconds_max=900, runs_max=1),))
+      Row("title", program, "figure", "B", bars=(AtMost(768, of="name"),), reference=None)
+  two modes against each other: see PROMOTION
+  a function of the harness: see storm_of
 
 Words in braces are quantities that --quick makes small: options.quantities().
 """
@@ -16,9 +18,10 @@ import dataclasses
 
 from .first_grant import first_grant
 from .judging import FLOOR, JUDGED, AtMost, More, Row, Times
-from .measurements import Measurement, served, served_while_asked
+from .measurements import Contestant, Measurement, served, served_while_asked
 from .peers import ETCD, POSTGRES, REDIS
 from .servers import Floor, Monolock
+from .storms import storm
 
 ASKED = f"{JUDGED}, asked"  # by operators, while it is measured
 
@@ -103,7 +106,51 @@ MEMORY_WAITING = alone(
 )
 # A lease of 10 s each.
 LISTINGS = asked("heartbeat", "--rate", "4000", "--latency-only", "--connections", "{crowd}")
+SHORT, LONG = "queue of 10", "long queue"
+PROMOTION = Measurement(
+    "handover in a short and in a long queue",
+    (
+        served(named(SHORT, ONE), "handover", "--rounds", "{rounds}", "--waiters", "10"),
+        served(named(LONG, ONE), "handover", "--rounds", "{rounds}", "--waiters", "{many}"),
+    ),
+)
+LEAVES = ("--leaves", "{leaves}")
+LEAVING = Measurement(
+    "leaving the middle of a short and of a long queue",
+    (
+        served(named(SHORT, ONE), "leave", *LEAVES, "--waiters", "10", "--queues", "{short_queues}"),
+        served(named(LONG, ONE), "leave", *LEAVES, "--waiters", "{many}"),
+    ),
+)
+EXPIRY = Measurement(
+    "expiry of many at once",
+    (served(ONE, "expire", "--sessions", "{many}", "--lease-ms", "4000", runs_max=3),),
+)
+
+
+def storm_of(server):
+    def run(options):
+        there = options.quantities()["crowd"] // 10
+        newcomers = options.quantities()["many"] - there
+        return storm(server, options, newcomers=newcomers, present=there)
+
+    return Contestant(server.name, run, runs_max=3)
+
+
+STORM = Measurement("storm", (storm_of(ONE), storm_of(TWO)))
+MTLS_STORM = Measurement("mtls storm", tuple(storm_of(each) for each in monolocks("mtls")))
 START = Measurement("start to first grant", (first_grant(ONE), first_grant(TWO)))
+
+
+def storm_rows(prefix, measurement):
+    """What those felt who were there before."""
+    felt = f"{prefix}: heartbeat p99 of those present, in leases"
+    return (
+        Row(felt, measurement, "per_lease", "", (AtMost(0.1),), reference=None),
+        Row(f"{prefix}: sessions lost", measurement, "lost", "", (AtMost(0),), reference=None),
+        Row(f"{prefix}: until all have their lock", measurement, "seconds", "s", reference=None),
+    )
+
 
 CONNECT_BAR = (Times(1.20),)
 PLAIN = [
@@ -113,12 +160,30 @@ PLAIN = [
     Row("CPU per connect–acquire–close, 16 at a time", CONNECT_MANY, bars=CONNECT_BAR),
     Row("heartbeat p50, 10,000 a second", PACED, "p50_us", percentiles="a heartbeat, 10,000 a second"),
     Row("heartbeat p99, 10,000 a second", PACED, "p99_us"),
-    Row("connect–acquire p50, 4,000 a second", CONNECT_PACED, "p50_us", percentiles="a connection, 4,000 a second"),
+    Row(
+        "connect–acquire p50, 4,000 a second",
+        CONNECT_PACED,
+        "p50_us",
+        percentiles="a connection, 4,000 a second",
+    ),
     Row("connect–acquire p99, 4,000 a second", CONNECT_PACED, "p99_us"),
-    Row("handover p50, 64 waiters", HANDOVER, "p50_us", bars=(Times(1.25),), percentiles="handover, 64 waiters"),
+    Row(
+        "handover p50, 64 waiters",
+        HANDOVER,
+        "p50_us",
+        bars=(Times(1.25),),
+        percentiles="handover, 64 waiters",
+    ),
     Row("handover p99, 64 waiters", HANDOVER, "p99_us", bars=(Times(2.00),)),
     Row("memory per session, a lock each", MEMORY, "slope", "B", (AtMost(768),), reference=None),
-    Row("memory per session, waiters of one lock", MEMORY_WAITING, "slope", "B", (AtMost(640),), reference=None),
+    Row(
+        "memory per session, waiters of one lock",
+        MEMORY_WAITING,
+        "slope",
+        "B",
+        (AtMost(640),),
+        reference=None,
+    ),
     Row(
         "heartbeat p99, 10,000 sessions, listings and slow scrapers",
         LISTINGS,
@@ -127,6 +192,17 @@ PLAIN = [
         reference=JUDGED,
     ),
     Row("start to first grant", START, "ms", "ms", (AtMost(30),), reference=None),
+    *(
+        Row(title, measurement, figure, bars=(Times(1.5, of=LONG, than=SHORT),), reference=SHORT)
+        for title, measurement, figure in (
+            ("handover p50, a long queue", PROMOTION, "p50_us"),
+            ("handover p99, a long queue", PROMOTION, "p99_us"),
+            ("CPU per waiter that leaves the middle of a long queue", LEAVING, "cpu_us"),
+        )
+    ),
+    Row("lateness of an expiry, p99", EXPIRY, "p99_ms", "ms", (AtMost(5),), reference=None),
+    Row("expiries that came early", EXPIRY, "early", "", (AtMost(0),), reference=None),
+    *storm_rows("storm", STORM),
 ]
 
 HANDSHAKE = "CPU per connect–handshake–acquire–close"
@@ -148,6 +224,7 @@ ENCRYPTED = [
     # Without client certificates, for comparison with mutual TLS: so the floor and one thread do.
     Row(f"TLS: {HANDSHAKE}, one at a time", over_tls("tls", "connect", threads=1)),
     Row("TLS: memory per session, a lock each", over_tls("tls", "memory", *TLS_SIZES, threads=1), "slope", "B"),
+    *storm_rows("mTLS storm", MTLS_STORM),
 ]
 
 ROWS = PLAIN + ENCRYPTED

@@ -2,8 +2,8 @@
 tools print and read (https://github.com/HdrHistogram/HdrHistogram).
 
 A histogram here is a list of (value, count), ascending, where a value stands for those that do not differ
-in three digits; the load generator makes it so (bench/load/latencies.hpp). No package of Debian has the library for C++ or
-Python, and the text is all that is needed of it.
+in three digits; the load generator makes it so (bench/load/latencies.hpp). No package of Debian has the
+library for C++ or Python, and the text is all that is needed of it.
 """
 
 import collections

@@ -86,7 +86,8 @@ class Times:
 
     def judge(self, figures, unit):
         worse = ratio(figures[self.of], figures[self.than]).worse
-        return Verdict(f"≤ {self.limit:.2f} × {self.than}", f"{worse:.2f} × {self.than}", worse <= self.limit)
+        bar = f"≤ {self.limit:.2f} × {self.than}"
+        return Verdict(bar, f"{worse:.2f} × {self.than}", worse <= self.limit)
 
     def names(self):
         return {self.of, self.than}
@@ -152,5 +153,5 @@ def line_of(name, figures, reference):
 
 def number(value, unit):
     if unit == "":
-        return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+        return f"{value:,.0f}" if value == int(value) else f"{value:,.3g}"
     return f"{value:,.0f} {unit}" if abs(value) >= 100 else f"{value:.2f} {unit}"

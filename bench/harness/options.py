@@ -33,6 +33,9 @@ class Options:
             "sizes": listed(memory_sizes(1500 if self.quick else 15000)),
             "tls_sizes": listed(memory_sizes(300 if self.quick else 4500)),  # they take 1 ms each to open
             "crowd": memory_sizes(1000 if self.quick else 10000)[1],
+            "many": memory_sizes(1000 if self.quick else 19000)[1],
+            "short_queues": memory_sizes(1000 if self.quick else 10000)[1] // 11,  # of an owner and ten
+            "leaves": 100 if self.quick else 2000,
         }
 
     def fill_in(self, words):

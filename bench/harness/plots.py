@@ -182,7 +182,8 @@ def draw_amounts(plt, summaries, title, axis_title, path):
         axes.plot([line.median], [where], "o", color=colour, markersize=6)
         for bar in summary.row.bars:
             if is_about(bar, line):
-                axes.plot([bar.limit] * 2, [where - 0.4, where + 0.4], color=LIMIT, linewidth=2.5, label="bar: at most")
+                ends = [where - 0.4, where + 0.4]
+                axes.plot([bar.limit] * 2, ends, color=LIMIT, linewidth=2.5, label="bar: at most")
         axes.annotate(
             short(line.median, unit),
             (max([line.high, *(bar.limit for bar in summary.row.bars if is_about(bar, line))]), where),
@@ -247,7 +248,8 @@ def draw_latencies(plt, title, by_name, path):
     axes.set_xlabel("percent of the operations that were as fast or faster")
     axes.set_ylabel("latency")
     axes.set_title(f"Latency: {title}", pad=24)
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncol=6, borderaxespad=0.2, columnspacing=1.4)
+    place = {"loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "borderaxespad": 0.2}
+    axes.legend(**place, ncol=6, columnspacing=1.4)
     save(plt, figure, path)
 
 

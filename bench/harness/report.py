@@ -64,7 +64,8 @@ def peers_table(summaries):
 
 def names_of_peers(summary):
     measured = {line.name for line in summary.lines}
-    return [each.name for each in summary.row.measurement.contestants if each.optional and each.name in measured]
+    peers = [each.name for each in summary.row.measurement.contestants if each.optional]
+    return [name for name in peers if name in measured]
 
 
 def beside_peers(line, row):
@@ -72,10 +73,14 @@ def beside_peers(line, row):
         return ""
     ratios = []
     if row.reference == FLOOR and line.to_reference:
-        ratios.append(f"{line.to_reference.of_medians:.3g} × floor")
+        ratios.append(f"{three_digits(line.to_reference.of_medians)} × floor")
     if line.name not in (FLOOR, JUDGED) and line.to_judged:
-        ratios.append(f"{line.to_judged.of_medians:,.3g} × monolock")
+        ratios.append(f"{three_digits(line.to_judged.of_medians)} × monolock")
     return number(line.median, row.unit) + (f" ({', '.join(ratios)})" if ratios else "")
+
+
+def three_digits(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def markdown(summaries, facts, skipped, options, pictures=()):
@@ -84,6 +89,7 @@ def markdown(summaries, facts, skipped, options, pictures=()):
     text += [f"- runs: {options.runs} of {options.seconds} s each, in turn"]
     sizes = options.quantities()
     text += [f"- memory: between {sizes['sizes']} sessions; over TLS between {sizes['tls_sizes']}"]
+    text += [f"- many sessions, and a long queue: {sizes['many']:,}"]
     text += [f"- left out: {name}: {reason}" for name, reason in skipped.items()]
     if options.quick:
         text += ["- quick mode: these figures show that the programs work and nothing else"]

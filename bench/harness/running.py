@@ -1,6 +1,7 @@
 """Takes the measurements: contestants in turn, so that a change in the machine meets all of them alike."""
 
 import sys
+import time
 
 from .errors import CannotMeasure
 
@@ -43,6 +44,8 @@ def measure_all(rows, options, skipped):
     for row in rows:
         title = row.measurement.title
         if title not in measured:
-            print(f"  {title} …", file=sys.stderr, flush=True)
+            print(f"  {title} …", end="", file=sys.stderr, flush=True)
+            started = time.monotonic()
             measured[title] = run_in_turn(row.measurement, options, skipped)
+            print(f" {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     return measured

@@ -85,7 +85,7 @@ def test_a_peer_is_compared_with_the_floor_and_with_monolock():
 
 
 @pytest.mark.parametrize(
-    "value, unit, text", [(1234.5, "B", "1,234 B"), (5.678, "µs", "5.68 µs"), (0, "", "0"), (0.5, "", "0.50")]
+    "value, unit, text", [(1234.5, "B", "1,234 B"), (5.678, "µs", "5.68 µs"), (0, "", "0"), (0.5, "", "0.5")]
 )
 def test_numbers_are_short(value, unit, text):
     assert number(value, unit) == text

@@ -48,7 +48,8 @@ def test_peers_are_shown_where_they_took_part_in_a_row_about_time():
 
 
 @pytest.mark.parametrize(
-    "value, unit, text", [(336, "B", "336 B"), (1.19e6, "B", "1.19 MB"), (32.4, "µs", "32.4 µs"), (1290, "µs", "1.29 ms")]
+    "value, unit, text",
+    [(336, "B", "336 B"), (1.19e6, "B", "1.19 MB"), (32.4, "µs", "32.4 µs"), (1290, "µs", "1.29 ms")],
 )
 def test_figures_beside_marks_are_short(value, unit, text):
     assert short(value, unit) == text
