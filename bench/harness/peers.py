@@ -74,14 +74,13 @@ def cgroup_of(process):
 def accounting():
     """How the peers' CPU is counted on this machine, for the report."""
     probe = subprocess.Popen(["sleep", "60"])
-    try:
-        with cgroup_of(probe) as folder:
-            if folder and "usage_usec" in (folder / "cpu.stat").read_text():
-                return "a control group of its own (cpu.stat, microseconds)"
-            return "its processes and those they waited for (/proc/PID/stat, clock ticks)"
-    finally:
+    with cgroup_of(probe) as folder:
+        counted = folder is not None and "usage_usec" in (folder / "cpu.stat").read_text()
         probe.kill()
         probe.wait()
+    if counted:
+        return "a control group of its own (cpu.stat, microseconds)"
+    return "its processes and those they waited for (/proc/PID/stat, clock ticks)"
 
 
 # --- peers ---------------------------------------------------------------------------------------
