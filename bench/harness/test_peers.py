@@ -1,6 +1,7 @@
 """Starting, counting and ending a peer, with programs that are everywhere."""
 
 import pathlib
+import subprocess
 
 import pytest
 
@@ -68,15 +69,14 @@ def test_a_peer_without_its_driver_is_absent(options):
     assert stand.absent(options) is None
 
 
-def test_how_cpu_is_counted_is_found_out_without_leaving_anything():
-    before = control_groups()
+def test_how_cpu_is_counted_is_found_out_without_leaving_anything(monkeypatch):
+    probes = []
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *words: probes.append(start(*words)) or probes[-1])
     assert accounting().startswith(("a control group", "its processes"))
-    assert control_groups() <= before
-
-
-def control_groups():
-    folder = own_cgroup()
-    return set(folder.glob("monolock-bench-*")) if folder else set()
+    [probe] = probes
+    assert not is_there(probe.pid)
+    assert own_cgroup() is None or not (own_cgroup() / f"monolock-bench-{probe.pid}").exists()
 
 
 def test_our_own_control_group_is_a_folder_if_there_is_one():
