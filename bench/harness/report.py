@@ -51,7 +51,8 @@ def figures_table(summaries):
 def peers_table(summaries):
     """A line for each row in which a peer took part: what each needs, as a multiple of the floor's and of
     monolock's."""
-    peers = list(dict.fromkeys(name for summary in summaries for name in names_of_peers(summary)))
+    fullest_first = sorted(map(names_of_peers, summaries), key=len, reverse=True)
+    peers = list(dict.fromkeys(name for names in fullest_first for name in names))
     rows = []
     for summary in summaries:
         if not names_of_peers(summary):

@@ -71,8 +71,9 @@ private:
 }  // namespace monolock::bench::peers
 
 int main(int argc, char** argv) {
-    using namespace monolock::bench::peers;
-    return run_driver(argc, argv, [](const std::string& host, int port) -> std::unique_ptr<client> {
-        return std::make_unique<postgres_client>(host, port);
-    });
+    namespace peers = monolock::bench::peers;
+    const auto make = [](const std::string& host, int port) -> std::unique_ptr<peers::client> {
+        return std::make_unique<peers::postgres_client>(host, port);
+    };
+    return peers::run_driver(argc, argv, make);
 }
