@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 
@@ -44,6 +45,8 @@ def measure_and_report(options):
 
 
 def main():
+    # So that servers and folders do not outlive a bench that is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench/run: told to end"))
     try:
         measure_and_report(parse_options())
     except CannotMeasure as error:
