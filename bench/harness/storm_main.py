@@ -18,7 +18,7 @@ def parse(arguments=None):
     parser = argparse.ArgumentParser(prog="bench/storm", description="Clients that connect all at once.")
     parser.add_argument("--newcomers", type=int, help="(default: all that the descriptor limit allows)")
     parser.add_argument("--present", type=int, default=1000, help="who beat meanwhile (default %(default)s)")
-    parser.add_argument("--lease-ms", type=int, default=10_000, help="everybody's (default %(default)s)")
+    parser.add_argument("--lease-ms", type=int, default=10_000, help="theirs (default %(default)s)")
     parser.add_argument("--transport", choices=("plain", "tls", "mtls"), default="plain")
     parser.add_argument("--threads", type=int, default=1, help="of the server (default %(default)s)")
     parser.add_argument("--processes", type=int, default=1, help="that make the storm (default %(default)s)")
@@ -44,18 +44,24 @@ def measure(flags):
     )
     check_programs(options)
     server = Monolock("server", flags.transport, threads=flags.threads)
-    how = {"lease_ms": flags.lease_ms, "processes": flags.processes}
     with tempfile.TemporaryDirectory(prefix="monolock-bench-") as folder:
         options.scratch = pathlib.Path(folder)
         make_certificates(options.scratch)
         if flags.restart:
-            return restart(server, options, clients=flags.newcomers, **how)
-        return storm(server, options, newcomers=flags.newcomers, present=flags.present, **how)
+            return restart(server, options, clients=flags.newcomers, processes=flags.processes)
+        return storm(
+            server,
+            options,
+            newcomers=flags.newcomers,
+            present=flags.present,
+            lease_ms=flags.lease_ms,
+            processes=flags.processes,
+        )
 
 
 def text_of(flags, figures):
     lines = [
-        f"{flags.newcomers:,} clients, {flags.transport}, {flags.threads} thread(s), lease {flags.lease_ms} ms:",
+        f"{flags.newcomers:,} clients, {flags.transport}, {flags.threads} thread(s):",
         f"  all had their lock after {figures['seconds']:.2f} s (p50 {figures['grant_p50_us'] / 1e6:.2f} s)",
         f"  attempts: {figures['attempts']:,}; failed: "
         + (", ".join(f"{figures['failed_' + kind]:,} {kind}" for kind in KINDS) if figures["failed"] else "0"),
@@ -69,7 +75,7 @@ def text_of(flags, figures):
         return "\n".join(lines)
     lines += [
         f"  server CPU: {figures['cpu_us']:.1f} µs for each",
-        f"  the {flags.present:,} present: p99 {figures['calm_p99_us'] / 1000:.2f} ms before it; during it p50 "
+        f"  the {flags.present:,} present, lease {flags.lease_ms} ms: p99 {figures['calm_p99_us'] / 1000:.2f} ms before it; during it p50 "
         f"{figures['heartbeat_p50_us'] / 1000:.2f}, p99 {figures['heartbeat_p99_us'] / 1000:.2f}, "
         f"max {figures['heartbeat_max_us'] / 1000:.2f} ms, which is {figures['max_per_lease']:.3f} leases",
         f"  their generator was late by {figures['generator_late_p99_us'] / 1000:.2f} ms (p99); "

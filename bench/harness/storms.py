@@ -18,15 +18,16 @@ KINDS = ("refused", "closed", "told", "broken", "timed_out")
 
 
 def storm(server, options, *, newcomers, present, lease_ms=10_000, processes=1):
-    """A storm of so many newcomers. What the present ones felt, before and during it, is in `calm_…` and
-    `heartbeat_…`; `per_lease` is their p99 as a share of the lease, and `max_per_lease` the worst."""
+    """A storm of so many newcomers, whose lease is 10 s. What the present ones felt, whose lease is the one
+    given, is in `calm_…` and `heartbeat_…` (before and during the storm); `per_lease` is their p99 as a share
+    of the lease, and `max_per_lease` the worst."""
     with server.started(options) as running, contextlib.ExitStack() as stack:
         there = Crowd("hold", running.flags, options, clients=present, first=OTHERS_FIRST, lease_ms=lease_ms)
         stack.enter_context(there)
         there.next()
         time.sleep(CALM_SECONDS)
         calm = there.ask()
-        coming = start_storm(stack, running.flags, options, newcomers, lease_ms, processes)
+        coming = start_storm(stack, running.flags, options, newcomers, processes)
         lines = [each.next() for each in coming]
         time.sleep(ANSWER_SECONDS)
         during = there.ask()
@@ -47,13 +48,11 @@ def storm(server, options, *, newcomers, present, lease_ms=10_000, processes=1):
     }
 
 
-def start_storm(stack, flags, options, newcomers, lease_ms, processes):
+def start_storm(stack, flags, options, newcomers, processes):
     coming = []
     for share in shares(newcomers, processes):
         first = sum(each.clients for each in coming)
-        each = Crowd(
-            "storm", flags, options, clients=share, first=first, lease_ms=lease_ms, seconds=STORM_SECONDS_MAX
-        )
+        each = Crowd("storm", flags, options, clients=share, first=first, seconds=STORM_SECONDS_MAX)
         coming.append(stack.enter_context(each))
     return coming
 
@@ -73,14 +72,14 @@ def figures_of(lines):
     }
 
 
-def restart(server, options, *, clients, lease_ms=10_000, processes=1):
+def restart(server, options, *, clients, processes=1):
     """So many clients have their locks; the server is killed and started again at once. `seconds` is from the
     first loss to the last lock."""
     address = f"127.0.0.1:{free_port()}"
     flags = ["--server", address, "--pid", "0", *server.transport_flags(options)]
     with contextlib.ExitStack() as stack:
         with process_at(server, options, address) as first:
-            coming = start_storm(stack, flags, options, clients, lease_ms, processes)
+            coming = start_storm(stack, flags, options, clients, processes)
             at_first = figures_of([each.next() for each in coming])
             started = time.monotonic()
             first.kill()

@@ -76,6 +76,7 @@ private:
     void note_answer(std::size_t who, clock::time_point now);
     void note_end(std::size_t who, attempt::stage before, std::size_t endings::*how);
     void ring(std::size_t who);
+    [[nodiscard]] bool answered_meanwhile(std::size_t who);
     void beat(std::size_t who);
     void arm(std::size_t who, clock::time_point at);
     void drop_stale_timers();
