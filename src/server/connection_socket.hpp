@@ -60,6 +60,9 @@ public:
     [[nodiscard]] core::send_result send(std::span<const std::byte> bytes) noexcept {
         return stream_ ? stream_->send(bytes) : send_to(descriptor_.get(), bytes);
     }
+    // Whether the peer has said, as far as this turn knows, that it sends nothing more, or the
+    // connection has failed. Its last bytes may still be there.
+    [[nodiscard]] bool has_ended() const noexcept { return watch_->has_ended(); }
     // How many of the next bytes on the wire there are, at most as many as there is room for. They
     // stay where they are.
     [[nodiscard]] std::size_t peek(std::span<std::byte> into) noexcept;

@@ -84,6 +84,9 @@ public:
         void found_empty() noexcept { input_ready_ = false; }
         void found_less() noexcept { input_ready_ = input_ready_ && ended_; }
 
+        // No more input will come than there is, as far as the set was told.
+        [[nodiscard]] bool has_ended() const noexcept { return ended_; }
+
         // Takes the descriptor out of the set although it stays open. What it waited for is
         // forgotten. Nothing but giving it back may follow.
         void let_go() noexcept;

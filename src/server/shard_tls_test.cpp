@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <chrono>
+#include <future>
 #include <string>
 #include <utility>
 
@@ -141,6 +143,21 @@ TEST_F(shard_tls, who_comes_after_the_authority_was_taken_out_hears_an_alert) {
     EXPECT_EQ(taken.claim("n").next(), "ACQUIRED");
     // Asked after an answer that the shard gave later: the alert goes out before it is counted.
     EXPECT_EQ(running.handshake_errors(), 1U);
+}
+
+// Who goes away while it stands in line costs no key exchange.
+TEST_F(shard_tls, a_peer_that_ended_before_its_handshake_began_is_not_answered) {
+    test::shard_stage running{wishes(1)};
+    std::promise<void> go_on;
+    running.at(0).ask([wait = go_on.get_future().share()] { wait.wait(); });
+    const posix::descriptor gone = running.connect();
+    const credentials own = issue();
+    tls::channel channel{client_context(own), tls::role::client, gone.get()};
+    EXPECT_EQ(channel.handshake(), tls::status::wants_read);
+    ASSERT_EQ(::shutdown(gone.get(), SHUT_WR), 0);
+    go_on.set_value();
+    std::array<std::byte, 1> answer{};
+    EXPECT_EQ(::recv(gone.get(), answer.data(), answer.size(), 0), 0);
 }
 
 // The first shard has heard of nothing, and hands the claim over; its home has the new files before

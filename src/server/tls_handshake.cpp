@@ -15,8 +15,13 @@ constexpr std::array no_tls_alert{std::byte{0x15}, std::byte{3}, std::byte{1}, s
 }  // namespace
 
 void handshake_steps::add(boost::intrusive_ptr<tls_handshake> who) {
-    waiting_.push_back(std::move(who));
-    if (waiting_.size() == 1) {
+    const bool idle = waiting_.empty();
+    if (who->socket_.stream() != nullptr) {
+        waiting_.add_begun(std::move(who));
+    } else {
+        waiting_.add_new(std::move(who));
+    }
+    if (idle) {
         post_turn();
     }
 }
@@ -27,8 +32,8 @@ void handshake_steps::post_turn() {
 }
 
 void handshake_steps::turn() {
-    const boost::intrusive_ptr<tls_handshake> next = std::move(waiting_.front());
-    waiting_.pop_front();
+    const boost::intrusive_ptr<tls_handshake> next = waiting_.take();
+    waiting_.forget_oldest([](const auto& each) { return !each->socket_.is_open(); });
     if (!waiting_.empty()) {
         post_turn();
     }
@@ -45,6 +50,10 @@ bool tls_handshake::has_begun() noexcept {
 void tls_handshake::step() {
     if (socket_.stream() == nullptr) {
         look_at_first_bytes();
+        if (socket_.has_ended()) {  // while it stood in line: nobody wants to hear the answer
+            give_up({});
+            return;
+        }
         socket_.secure(owner_->tls_in_force());
     }
     const secure_stream& stream = *socket_.stream();

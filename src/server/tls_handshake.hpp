@@ -1,7 +1,6 @@
 #pragma once
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
-#include <deque>
 #include <string>
 
 #include "server/connection_socket.hpp"
@@ -9,6 +8,7 @@
 #include "server/foreign_protocol.hpp"
 #include "server/peer_address.hpp"
 #include "server/shard_loop.hpp"
+#include "server/step_queue.hpp"
 
 namespace monolock::server {
 
@@ -16,7 +16,7 @@ class tls_handshake;
 
 // The shard's queue for the steps of TLS handshakes. A step computes for a millisecond or more, so
 // one is taken for each turn of the loop: however many clients come at once, a live session waits
-// for no more than one step. Used by the loop's thread alone.
+// for no more than one step. Which one is step_queue's to say. Used by the loop's thread alone.
 class handshake_steps {
 public:
     explicit handshake_steps(shard_loop& on) : loop_{&on} {}
@@ -29,7 +29,7 @@ private:
     void post_turn();
 
     shard_loop* loop_;
-    std::deque<boost::intrusive_ptr<tls_handshake>> waiting_;
+    step_queue<boost::intrusive_ptr<tls_handshake>> waiting_;
 };
 
 // What a TLS handshake needs of its shard. on_secured and on_failed are the handshake's last call:

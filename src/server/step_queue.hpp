@@ -1,0 +1,44 @@
+#pragma once
+
+#include <deque>
+#include <utility>
+
+namespace monolock::server {
+
+// The order in which handshakes take their steps when more are ready than can be served.
+//
+// Who has begun goes on first, in the order of arrival: what was computed for it is not lost to a
+// timeout. Of those who have not begun the newest begins, since the oldest is the next to be given
+// up, by its client or here. In the order of arrival, a storm longer than the clients' patience
+// would have every handshake begun and none finished, and the clients come back for more.
+template <class Step>
+class step_queue {
+public:
+    [[nodiscard]] bool empty() const noexcept { return begun_.empty() && new_.empty(); }
+
+    void add_begun(Step step) { begun_.push_back(std::move(step)); }
+    void add_new(Step step) { new_.push_back(std::move(step)); }
+
+    // Must not be empty.
+    [[nodiscard]] Step take() {
+        const bool goes_on = !begun_.empty();
+        Step next = std::move(goes_on ? begun_.front() : new_.back());
+        goes_on ? begun_.pop_front() : new_.pop_back();
+        return next;
+    }
+
+    // The oldest that have not begun, as far as they are over anyhow. They end in the order of
+    // arrival, so that none is kept for long.
+    template <class IsOver>
+    void forget_oldest(IsOver is_over) {
+        while (!new_.empty() && is_over(new_.front())) {
+            new_.pop_front();
+        }
+    }
+
+private:
+    std::deque<Step> begun_;
+    std::deque<Step> new_;
+};
+
+}  // namespace monolock::server
