@@ -65,7 +65,8 @@ def text_of(flags, figures):
         f"  all had their lock after {figures['seconds']:.2f} s (p50 {figures['grant_p50_us'] / 1e6:.2f} s)",
         f"  attempts: {figures['attempts']:,}; failed: "
         + (", ".join(f"{figures['failed_' + kind]:,} {kind}" for kind in KINDS) if figures["failed"] else "0"),
-        f"  newcomers that lost a lock: {figures['newcomers_lost']:,}",
+        f"  newcomers that lost a lock: {figures['newcomers_lost']:,}; "
+        f"dropped at a full backlog: {figures['listen_drops']:,}",
     ]
     if flags.restart:
         lines.append(

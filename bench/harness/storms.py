@@ -2,6 +2,7 @@
 after the server was killed."""
 
 import contextlib
+import pathlib
 import subprocess
 import tempfile
 import time
@@ -27,8 +28,10 @@ def storm(server, options, *, newcomers, present, lease_ms=10_000, processes=1):
         there.next()
         time.sleep(CALM_SECONDS)
         calm = there.ask()
+        drops = listen_drops()
         coming = start_storm(stack, running.flags, options, newcomers, processes)
         lines = [each.next() for each in coming]
+        drops = listen_drops() - drops
         time.sleep(ANSWER_SECONDS)
         during = there.ask()
     usual_cpu = calm["server_cpu_seconds"] / calm["seconds"] * during["seconds"]
@@ -45,6 +48,7 @@ def storm(server, options, *, newcomers, present, lease_ms=10_000, processes=1):
         "per_lease": during["heartbeats"]["p99_us"] / 1000 / lease_ms,
         "max_per_lease": during["heartbeats"]["max_us"] / 1000 / lease_ms,
         "lost": total([calm, during], "lost"),
+        "listen_drops": drops,
     }
 
 
@@ -72,6 +76,13 @@ def figures_of(lines):
     }
 
 
+def listen_drops():
+    """How many connections the kernel dropped so far because a backlog was full, on any socket."""
+    lines = [line.split() for line in pathlib.Path("/proc/net/netstat").read_text().splitlines()]
+    names, values = [line for line in lines if line[0] == "TcpExt:"]
+    return int(values[names.index("ListenDrops")])
+
+
 def restart(server, options, *, clients, processes=1):
     """So many clients have their locks; the server is killed and started again at once. `seconds` is from the
     first loss to the last lock."""
@@ -81,6 +92,7 @@ def restart(server, options, *, clients, processes=1):
         with process_at(server, options, address) as first:
             coming = start_storm(stack, flags, options, clients, processes)
             at_first = figures_of([each.next() for each in coming])
+            drops = listen_drops()
             started = time.monotonic()
             first.kill()
             first.wait()
@@ -95,6 +107,7 @@ def restart(server, options, *, clients, processes=1):
         "kill_seconds": died - started,
         "listening_seconds": listening - started,
         "all_back_seconds": all_back - started,
+        "listen_drops": listen_drops() - drops,
     }
 
 
