@@ -15,6 +15,7 @@
 #include "server/access_policy.hpp"
 #include "server/admin/ownership_history.hpp"
 #include "server/audit_log.hpp"
+#include "server/cache_line.hpp"
 #include "server/claim_arrival.hpp"
 #include "server/foreign_protocol.hpp"
 #include "server/handshake.hpp"
@@ -30,16 +31,20 @@ namespace monolock::server {
 
 class shard;
 
-// What all shards of a process share. It outlives them; what changes in it is atomic.
+// What all shards of a process share. It outlives them; what changes in it is atomic. What changes
+// with each connection, claim or grant has cache lines of its own: the rest is read with every
+// heartbeat, on every shard.
 struct shard_surroundings {
-    token_counter tokens;
-    acceptor::surroundings accepting;
+    alignas(cache_line_bytes) token_counter tokens;
+    alignas(cache_line_bytes) acceptor::surroundings accepting;
+    // Seldom asked for, and seldom changed.
     std::array<log_gate, foreign_protocol_count> hints;
     std::atomic<std::uint64_t> tls_handshake_errors{0};  // handshakes that came to nothing
     access_policy access_at_start;
     std::atomic<std::uint64_t> acl_denials{0};  // claims refused and waiters sent away
-    std::atomic<std::uint64_t> last_session_id{0};
-    core::name_hasher hasher;
+    alignas(cache_line_bytes) std::atomic<std::uint64_t> last_session_id{0};
+    // From here on nothing changes once the shards run.
+    alignas(cache_line_bytes) core::name_hasher hasher;
     core::nanoseconds io_timeout;
     tls_setting tls_at_start;  // without context: connections are plain
     logger* log;
@@ -51,11 +56,12 @@ struct shard_surroundings {
 // One thread, one loop, one lock table, and every session on the names that hash to it. Any shard
 // accepts connections and hears their ACQUIRE; then the connection moves, once, to the shard of its
 // name. Public functions may be called from any thread; they post. Callbacks run on this shard's.
-class shard final : tls_handshake_owner,
-                    handshake_owner,
-                    session_owner,
-                    core::clock_port,
-                    core::observer_port {
+// It shares no cache line with another shard.
+class alignas(cache_line_bytes) shard final : tls_handshake_owner,
+                                              handshake_owner,
+                                              session_owner,
+                                              core::clock_port,
+                                              core::observer_port {
 public:
     using callback = std::function<void()>;
 

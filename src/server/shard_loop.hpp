@@ -12,6 +12,7 @@
 
 #include "core/time.hpp"
 #include "posix/descriptor.hpp"
+#include "server/cache_line.hpp"
 #include "server/readiness_set.hpp"
 
 namespace monolock::server {
@@ -122,9 +123,10 @@ private:
     armed_timers timers_;
     core::time_point alarm_set_for_ = core::time_point::max();
     task_list own_;  // posted by the loop's thread: no lock, no wake-up
-    std::mutex others_mutex_;
-    task_list others_;
     std::atomic<bool> stopped_{false};
+    // Written by other threads, so apart from what each turn reads.
+    alignas(cache_line_bytes) std::mutex others_mutex_;
+    task_list others_;
 };
 
 }  // namespace monolock::server
