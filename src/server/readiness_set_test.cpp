@@ -262,6 +262,46 @@ TEST_F(readiness_set_test, everybody_has_a_turn) {
     busy->close();
 }
 
+// However much it sends: it is called once a turn, and a turn serves many others, more than a batch
+// of them here.
+TEST_F(readiness_set_test, a_flood_has_no_more_than_its_turn) {
+    constexpr int flood = 200;
+    constexpr int calls_max = 10;  // before all others were served
+    const end_ptr busy = make_end();
+    std::vector<end_ptr> others;
+    int served = 0;
+    int calls_before_the_last = 0;
+    busy->when_readable = [&] {
+        EXPECT_EQ(busy->receive(1), 1);
+        if (busy->readable < flood) {
+            busy->await_input();
+        }
+    };
+    for (int number = 0; number < 300; ++number) {
+        others.push_back(make_end());
+        others.back()->when_readable = [&, end = others.back().get()] {
+            EXPECT_EQ(end->receive(10), 1);
+            ++served;
+            calls_before_the_last = busy->readable;
+        };
+        others.back()->await_input();
+    }
+    busy->await_input();
+    settle();
+    busy->send(flood);
+    for (const end_ptr& each : others) {
+        each->send(1);
+    }
+    settle();
+    EXPECT_EQ(served, 300);
+    EXPECT_GT(busy->readable, calls_max) << "there was more for it to take";
+    EXPECT_LE(calls_before_the_last, calls_max);
+    busy->close();
+    for (const end_ptr& each : others) {
+        each->close();
+    }
+}
+
 TEST_F(readiness_set_test, more_than_a_batch_at_once) {
     std::vector<end_ptr> ends;
     for (int number = 0; number < 300; ++number) {

@@ -7,98 +7,20 @@
 #include <chrono>
 #include <future>
 #include <string>
-#include <utility>
+#include <string_view>
 
-#include "protocol/frames.hpp"
-#include "server/tls_files.hpp"
 #include "support/pki.hpp"
-#include "support/scratch_folder.hpp"
 #include "support/shard_stage.hpp"
-#include "support/tls_server_side.hpp"
+#include "support/shard_tls.hpp"
 
 namespace monolock::server {
 namespace {
 
 using test::certificate_authority;
 using test::credentials;
+using client = test::secured_client;
 
-constexpr std::chrono::milliseconds patience{10'000};
 constexpr std::string_view no_longer_trusted = "client certificate is no longer trusted";
-
-// What a server of the test goes by: clients of these authorities.
-tls_setting setting(std::uint64_t generation, certificate_authority& own,
-                    const std::string& client_authorities) {
-    const test::scratch_folder folder;
-    const credentials server = own.issue({.dns = {"server"}});
-    auto loaded = load_tls({.certificate = folder.write("cert", server.certificate),
-                            .key = folder.write("key", server.key),
-                            .client_ca = folder.write("ca", client_authorities)});
-    EXPECT_TRUE(loaded);
-    return {.context = *std::move(loaded), .generation = generation};
-}
-
-tls::context client_context(const credentials& own) {
-    const tls::context made = tls::make_context(tls::role::client);
-    SSL_CTX_set_verify(made.get(), SSL_VERIFY_NONE, nullptr);
-    test::show(made, own);
-    return made;
-}
-
-// A client that has shaken hands.
-class client {
-public:
-    client(posix::descriptor connection, const credentials& own)
-        : connection_{std::move(connection)},
-          channel_{client_context(own), tls::role::client, connection_.get()} {
-        tls::status did = channel_.handshake();
-        while (did == tls::status::wants_read && await_readable()) {
-            did = channel_.handshake();
-        }
-        EXPECT_EQ(did, tls::status::ok);
-    }
-
-    client& claim(std::string_view name) {
-        const auto frame = protocol::encode_acquire(60'000, name);
-        EXPECT_EQ(channel_.send(frame.bytes()).count, frame.bytes().size());
-        return *this;
-    }
-
-    // "ACQUIRED", "24 client certificate is no longer trusted", "end", or another failure.
-    std::string next() {
-        protocol::server_frame_decoder decoder;
-        for (;;) {
-            std::array<std::byte, 1> byte{};
-            const auto got = channel_.receive(byte);
-            if (got.outcome == tls::status::wants_read) {
-                if (!await_readable()) {
-                    return "silence";
-                }
-                continue;
-            }
-            if (got.outcome != tls::status::ok) {
-                return got.outcome == tls::status::peer_closed ? "end" : channel_.failure();
-            }
-            std::size_t used = 0;
-            if (decoder.feed(byte, used) == protocol::server_frame_decoder::status::frame) {
-                break;
-            }
-        }
-        const protocol::server_frame frame = decoder.take_frame();
-        if (const auto* const refusal = std::get_if<protocol::error>(&frame)) {
-            return std::to_string(static_cast<int>(refusal->code)) + " " + refusal->reason;
-        }
-        return std::holds_alternative<protocol::acquired>(frame) ? "ACQUIRED" : "WAITING";
-    }
-
-private:
-    bool await_readable() {
-        pollfd entry{.fd = connection_.get(), .events = POLLIN, .revents = 0};
-        return ::poll(&entry, 1, static_cast<int>(patience.count())) == 1;
-    }
-
-    posix::descriptor connection_;
-    tls::channel channel_;
-};
 
 class shard_tls : public testing::Test {
 protected:
@@ -109,10 +31,10 @@ protected:
 
     certificate_authority authority_;
     certificate_authority another_{"another"};
-    tls_setting before_ = setting(1, authority_, authority_.certificate());
-    tls_setting without_ = setting(2, authority_, another_.certificate());
+    tls_setting before_ = test::tls_setting_of(1, authority_, authority_.certificate());
+    tls_setting without_ = test::tls_setting_of(2, authority_, another_.certificate());
     tls_setting with_both_ =
-        setting(2, authority_, another_.certificate() + authority_.certificate());
+        test::tls_setting_of(2, authority_, another_.certificate() + authority_.certificate());
 };
 
 TEST_F(shard_tls, a_handshake_before_the_authority_was_taken_out_and_a_claim_after) {

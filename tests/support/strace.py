@@ -1,8 +1,11 @@
-"""System calls of single threads of a running server, made to fail or to take long, with strace."""
+"""System calls of single threads of a running server: counted, made to fail or to take long, with strace."""
 
+import collections
 import contextlib
 import os
 import subprocess
+
+import pytest
 
 from .waiting import wait_until
 
@@ -24,10 +27,34 @@ def injected(thread, call, what):
     """In the block the thread's calls of that name get what strace's inject= says: "error=ENOSPC:when=1",
     "delay_exit=2000" (microseconds)."""
     words = ["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{what}"]
-    tracer = subprocess.Popen([*words, "-p", thread])
+    with _traced([*words, "-p", thread], [thread]):
+        yield
+
+
+@contextlib.contextmanager
+def counted(threads, folder):
+    """Yields a Counter, filled after the block: how often these threads made each call, by its name. A call that
+    was under way at the start or the end counts too. Skips the test where nobody may be traced."""
+    if subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode != 0:
+        pytest.skip("processes cannot be traced here")
+    summary = folder / "calls"
+    calls = collections.Counter()
+    names = [word for thread in threads for word in ("-p", thread)]
+    with _traced(["strace", "-qq", "-c", "-U", "name,calls", "-o", str(summary), *names], threads):
+        yield calls
+    for line in summary.read_text().splitlines():
+        name, _, count = line.partition(" ")
+        if count.strip().isdigit() and name != "total":
+            calls[name] += int(count)
+
+
+@contextlib.contextmanager
+def _traced(command, threads):
+    tracer = subprocess.Popen(command)
     try:
-        with open(f"/proc/{thread}/status") as status:
-            wait_until(lambda: status.seek(0) or "TracerPid:\t0\n" not in status.read(), "traced")
+        for thread in threads:
+            with open(f"/proc/{thread}/status") as status:
+                wait_until(lambda: status.seek(0) or "TracerPid:\t0\n" not in status.read(), "traced")
         yield
     finally:
         tracer.terminate()
