@@ -1,6 +1,4 @@
 #include <gtest/gtest.h>
-#include <openssl/ssl.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -74,12 +72,13 @@ TEST_F(shard_tls, a_peer_that_ended_before_its_handshake_began_is_not_answered) 
     running.at(0).ask([wait = go_on.get_future().share()] { wait.wait(); });
     const posix::descriptor gone = running.connect();
     const credentials own = issue();
-    tls::channel channel{client_context(own), tls::role::client, gone.get()};
+    tls::channel channel{test::client_context(own), tls::role::client, gone.get()};
     EXPECT_EQ(channel.handshake(), tls::status::wants_read);
     ASSERT_EQ(::shutdown(gone.get(), SHUT_WR), 0);
     go_on.set_value();
     std::array<std::byte, 1> answer{};
-    EXPECT_EQ(::recv(gone.get(), answer.data(), answer.size(), 0), 0);
+    // Its end or a reset, since nobody has read what it said.
+    EXPECT_LE(::recv(gone.get(), answer.data(), answer.size(), 0), 0);
 }
 
 // The first shard has heard of nothing, and hands the claim over; its home has the new files before

@@ -36,6 +36,14 @@ inline server::tls_setting tls_setting_of(std::uint64_t generation, certificate_
     return {.context = *std::move(loaded), .generation = generation};
 }
 
+// A client that shows this and verifies nobody.
+inline tls::context client_context(const credentials& own) {
+    const tls::context made = tls::make_context(tls::role::client);
+    SSL_CTX_set_verify(made.get(), SSL_VERIFY_NONE, nullptr);
+    show(made, own);
+    return made;
+}
+
 // A client that has shaken hands.
 class secured_client {
 public:
@@ -85,12 +93,6 @@ public:
 private:
     static constexpr std::chrono::milliseconds patience{10'000};
 
-    static tls::context client_context(const credentials& own) {
-        const tls::context made = tls::make_context(tls::role::client);
-        SSL_CTX_set_verify(made.get(), SSL_VERIFY_NONE, nullptr);
-        show(made, own);
-        return made;
-    }
     void send(std::span<const std::byte> bytes) {
         EXPECT_EQ(channel_.send(bytes).count, bytes.size());
     }
