@@ -37,13 +37,12 @@ void watch(int poller, int descriptor, std::uint32_t events);
 // A new connection, non-blocking and watched; -1 if there is none.
 [[nodiscard]] int accept_one(int poller, int listener);
 
-// Serves for ever. The answerer hears of each connection (opened) and of each arrival on one
-// (serve), and closes them.
+// Serves for ever what a listening descriptor brings. The answerer hears of each connection
+// (opened) and of each arrival on one (serve), and closes them.
 template <class Answerer>
-[[noreturn]] void run(Answerer& answerer) {
+[[noreturn]] void run(Answerer& answerer, int listener = listen_on_loopback()) {
     constexpr int events_max = 256;
     const int poller = check(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
-    const int listener = listen_on_loopback();
     watch(poller, listener, EPOLLIN);
 
     std::array<epoll_event, events_max> events{};
