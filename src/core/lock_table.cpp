@@ -13,7 +13,7 @@ std::string_view session::lock_name() const noexcept {
 
 lock_table::~lock_table() {
     MONOLOCK_ASSERT(deadlines_.empty());
-    MONOLOCK_ASSERT(locks_.empty());
+    MONOLOCK_ASSERT(places_.empty());
 }
 
 void lock_table::acquire(session& who, std::string_view name, name_hash hash,
@@ -98,21 +98,19 @@ session* lock_table::any_session() noexcept {
 }
 
 const named_lock* lock_table::find(std::string_view name, name_hash hash) const noexcept {
-    const auto found = locks_.find(name_view{.name = name, .hash = hash});
-    return found == locks_.end() ? nullptr : *found;
+    return locks_.find(name, hash);
 }
 
 named_lock& lock_table::find_or_make(std::string_view name, name_hash hash) {
-    const auto found = locks_.find(name_view{.name = name, .hash = hash});
-    if (found != locks_.end()) {
-        return **found;
+    if (named_lock* const found = locks_.find(name, hash)) {
+        return *found;
     }
     auto made = std::make_unique<named_lock>();
     made->name = name;
     made->hash = hash;
     made->place = places_.size();
     places_.push_back(made.get());
-    locks_.insert(made.get());
+    locks_.insert(*made);
     return *made.release();
 }
 
@@ -120,7 +118,7 @@ void lock_table::forget_if_unused(named_lock& lock) noexcept {
     if (lock.owner != nullptr || !lock.waiters.empty()) {
         return;
     }
-    locks_.erase(locks_.find(name_view{.name = lock.name, .hash = lock.hash}));
+    locks_.erase(lock);
     places_[lock.place] = places_.back();
     places_[lock.place]->place = lock.place;
     places_.pop_back();
@@ -150,7 +148,7 @@ void lock_table::promote_next(named_lock& lock, time_point now, fact_list& out) 
 void lock_table::check_invariants() const {
     MONOLOCK_ASSERT(places_.size() == locks_.size());
     std::size_t sessions_in_locks = 0;
-    for (const named_lock* lock : locks_) {
+    for (const named_lock* lock : places_) {
         check_lock(*lock);
         sessions_in_locks += lock->waiters.size() + (lock->owner != nullptr ? 1U : 0U);
     }
@@ -164,6 +162,7 @@ void lock_table::check_invariants() const {
 
 void lock_table::check_lock(const named_lock& lock) const {
     MONOLOCK_ASSERT(&at(lock.place) == &lock);
+    MONOLOCK_ASSERT(locks_.find(lock.name, lock.hash) == &lock);
     if (granting_ == granting::given) {
         MONOLOCK_ASSERT(lock.owner != nullptr);  // invariant 6
     }

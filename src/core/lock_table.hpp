@@ -1,36 +1,22 @@
 #pragma once
 
-#include <boost/intrusive/list.hpp>
 #include <boost/intrusive/set.hpp>
-#include <boost/unordered/unordered_flat_set.hpp>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/fact.hpp"
+#include "core/lock_index.hpp"
 #include "core/name_hash.hpp"
+#include "core/named_lock.hpp"
 #include "core/session.hpp"
 #include "core/token_source.hpp"
 
 namespace monolock::core {
-
-// A name with an owner and a queue. Exists only while it has either.
-struct named_lock {
-    using queue = boost::intrusive::list<
-        session, boost::intrusive::member_hook<session, session::queue_hook, &session::queue_hook_>,
-        boost::intrusive::constant_time_size<true>>;
-
-    std::string name;
-    name_hash hash;
-    session* owner = nullptr;
-    queue waiters;          // in the order of their ACQUIREs
-    std::size_t place = 0;  // in lock_table::at
-};
 
 struct armed_deadline_of {
     using type = time_point;
@@ -88,7 +74,7 @@ public:
     // table must not change meanwhile.
     template <std::invocable<session&> Visitor>
     void for_each_waiter(Visitor visit) {
-        for (named_lock* const lock : locks_) {
+        for (named_lock* const lock : places_) {
             for (session& waiter : lock->waiters) {
                 visit(waiter);
             }
@@ -99,9 +85,8 @@ public:
     // true, or null.
     template <std::predicate<const session&> Predicate>
     [[nodiscard]] session* find_waiter(std::string_view name, name_hash hash, Predicate is_it) {
-        const auto found = locks_.find(name_view{.name = name, .hash = hash});
-        if (found != locks_.end()) {
-            for (session& waiter : (*found)->waiters) {
+        if (named_lock* const lock = locks_.find(name, hash)) {
+            for (session& waiter : lock->waiters) {
                 if (is_it(waiter)) {
                     return &waiter;
                 }
@@ -113,7 +98,7 @@ public:
     // Some session that is not gone, or null.
     [[nodiscard]] session* any_session() noexcept;
 
-    [[nodiscard]] std::size_t lock_count() const noexcept { return locks_.size(); }
+    [[nodiscard]] std::size_t lock_count() const noexcept { return places_.size(); }
     [[nodiscard]] std::size_t session_count() const noexcept { return deadlines_.size(); }
     // The lock of that name, or null.
     [[nodiscard]] const named_lock* find(std::string_view name, name_hash hash) const noexcept;
@@ -130,25 +115,6 @@ public:
 private:
     enum class granting { given, withheld };
 
-    struct name_view {
-        std::string_view name;
-        name_hash hash;
-    };
-    struct lock_hash {
-        using is_transparent = void;
-        using is_avalanching = void;  // SipHash mixes well enough on its own
-        std::size_t operator()(const name_view& view) const noexcept { return view.hash.value; }
-        std::size_t operator()(const named_lock* lock) const noexcept { return lock->hash.value; }
-    };
-    struct lock_equal {
-        using is_transparent = void;
-        static std::string_view name_of(const name_view& view) noexcept { return view.name; }
-        static std::string_view name_of(const named_lock* lock) noexcept { return lock->name; }
-        bool operator()(const auto& left, const auto& right) const noexcept {
-            return name_of(left) == name_of(right);
-        }
-    };
-
     named_lock& find_or_make(std::string_view name, name_hash hash);
     void forget_if_unused(named_lock& lock) noexcept;
     void grant(session& who, time_point now, fact_list& out);
@@ -158,9 +124,10 @@ private:
     token_source* tokens_;
     fencing_token last_token_;
     granting granting_ = granting::given;
-    boost::unordered_flat_set<named_lock*, lock_hash, lock_equal> locks_;  // owned
-    std::vector<named_lock*>
-        places_;  // the same; the last fills the gap of one that ceases to exist
+    lock_index locks_;
+    // All of them, owned; the last fills the gap of one that ceases to exist. No vector: that would
+    // move all of them when it grows, and keep its size for ever.
+    std::deque<named_lock*> places_;
     // The lock that ceased to exist last, kept so that the facts about it can still name it.
     std::unique_ptr<named_lock> forgotten_;
     boost::intrusive::multiset<

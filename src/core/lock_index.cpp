@@ -1,0 +1,46 @@
+#include "core/lock_index.hpp"
+
+#include <numeric>
+
+#include "core/assert.hpp"
+
+namespace monolock::core {
+
+// Bits that shard_of() does not use, nor a table: it places a name by the highest bits and tells
+// its neighbours apart by the lowest eight.
+std::size_t lock_index::table_of(name_hash hash) noexcept {
+    static_assert(tables == 1U << 8U);
+    return (hash.value >> 32U) & 0xFFU;
+}
+
+named_lock* lock_index::find(std::string_view name, name_hash hash) const noexcept {
+    const table& in = tables_[table_of(hash)];
+    const auto found = in.find(name_view{.name = name, .hash = hash});
+    return found == in.end() ? nullptr : *found;
+}
+
+void lock_index::insert(named_lock& lock) {
+    const bool is_new = tables_[table_of(lock.hash)].insert(&lock).second;
+    MONOLOCK_ASSERT(is_new);
+}
+
+void lock_index::erase(const named_lock& lock) noexcept {
+    // A table that holds less than an eighth of what it has room for shrinks to twice what it
+    // holds, so that it takes many more locks that come or go before it does so again. The smallest
+    // one stays: a few locks that come and go cost no allocation.
+    constexpr std::size_t room_kept = 16;
+    table& in = tables_[table_of(lock.hash)];
+    const auto found = in.find(name_view{.name = lock.name, .hash = lock.hash});
+    MONOLOCK_ASSERT(found != in.end());
+    in.erase(found);
+    if (in.bucket_count() > room_kept && in.size() < in.bucket_count() / 8) {
+        in.rehash(2 * in.size());
+    }
+}
+
+std::size_t lock_index::size() const noexcept {
+    return std::accumulate(tables_.begin(), tables_.end(), std::size_t{0},
+                           [](std::size_t sum, const table& each) { return sum + each.size(); });
+}
+
+}  // namespace monolock::core
