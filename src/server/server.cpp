@@ -22,6 +22,7 @@
 #include "server/admin/admin_api.hpp"
 #include "server/audit_log.hpp"
 #include "server/health.hpp"
+#include "server/heap.hpp"
 #include "server/http_port.hpp"
 #include "server/inherited_sockets.hpp"
 #include "server/listener.hpp"
@@ -126,6 +127,7 @@ private:
     void open_shards();
     void add_reloads();
     [[nodiscard]] outside_counts count_outside() const;
+    [[nodiscard]] std::uint64_t count_sessions() const;
     void open_http(inherited_sockets inherited);
     void describe_http();
     void log_addresses();
@@ -159,6 +161,7 @@ private:
     shard_surroundings around_;
     watchdog watchdog_;
     health health_{watchdog_};
+    heap_keeper heap_{loop_, [this] { return count_sessions(); }};
     metrics metrics_;
     std::optional<http_port> ops_;  // none: not configured, and so the next two
     std::optional<admin::admin_api> admin_api_;
@@ -281,6 +284,14 @@ outside_counts server::count_outside() const {
             .reload_failures_audit = reload_.failures("audit")};
 }
 
+std::uint64_t server::count_sessions() const {
+    std::uint64_t sum = 0;
+    for (const auto& each : around_.shards) {
+        sum += each->counters().sessions();
+    }
+    return sum;
+}
+
 void server::open_http(inherited_sockets inherited) {
     const auto serve_ops = [this](listener where) {
         ops_.emplace(loop_, std::move(where), ops_service(health_, metrics_, log_));
@@ -334,6 +345,7 @@ void server::run() {
     if (ops_ || manager_.watches()) {
         watchdog_.start();
     }
+    heap_.start();
     health_.begin_serving();
     log_addresses();
     tell_service_manager();
@@ -482,6 +494,7 @@ void server::on_all_shards(void (shard::*step)(shard::callback), core::nanosecon
 
 exit_status run(const config::server_config& configuration) {
     std::signal(SIGPIPE, SIG_IGN);
+    prepare_heap();
     server serving{configuration, take_inherited_sockets(configuration)};
     serving.run();
     return exit_status::ok;
