@@ -13,7 +13,8 @@ figures run_beating(const beating_options& options) {
     const stage server{net, options.shards};
     clients all{net};
     all.claim_all(0, options.sessions, options.lease);
-    all.beat_all(0, options.sessions, clients::answer::acquired);
+    const auto order = clients::shuffled(options.sessions);
+    all.beat_all(order);
 
     const auto interval = options.lease / 4;
     const auto rounds = std::max<std::size_t>(
@@ -24,7 +25,8 @@ figures run_beating(const beating_options& options) {
     std::chrono::nanoseconds latest{0};
     std::size_t unanswered = 0;  // when the next heartbeat was due
     for (std::size_t round = 0; round < rounds; ++round) {
-        latest = std::max(latest, pace(net, options.sessions, interval, [&](std::size_t who) {
+        latest = std::max(latest, pace(net, options.sessions, interval, [&](std::size_t place) {
+                              const std::size_t who = order[place];
                               unanswered +=
                                   round > 0 && all.take(who) != clients::answer::acquired ? 1U : 0U;
                               all.beat(who);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <random>
 #include <stdexcept>
 
 #include "protocol/frames.hpp"
@@ -27,6 +29,13 @@ std::string lock_name(std::size_t serial) {
     std::string digits = std::to_string(serial);
     digits.insert(0, 9 - std::min<std::size_t>(9, digits.size()), '0');
     return "bench/lock-" + digits;
+}
+
+std::vector<std::uint32_t> clients::shuffled(std::size_t count) {
+    std::vector<std::uint32_t> order(count);
+    std::iota(order.rbegin(), order.rend(), 0U);
+    std::shuffle(order.begin(), order.end() - 1, std::minstd_rand{1});
+    return order;
 }
 
 void clients::claim(std::size_t who, const std::string& name, std::chrono::milliseconds lease) {
@@ -77,25 +86,25 @@ void clients::claim_all(std::size_t begin, std::size_t end, std::chrono::millise
     });
 }
 
-void clients::beat_all(std::size_t begin, std::size_t end, answer expected) {
-    in_batches(begin, end, [&](std::size_t from, std::size_t to) {
+void clients::beat_all(const std::vector<std::uint32_t>& who) {
+    in_batches(0, who.size(), [&](std::size_t from, std::size_t to) {
         network_->expect(to - from);
-        for (std::size_t who = from; who < to; ++who) {
-            beat(who);
+        for (std::size_t i = from; i < to; ++i) {
+            beat(who[i]);
         }
         network_->announce();
         network_->await();
-        for (std::size_t who = from; who < to; ++who) {
-            take(who, expected);
+        for (std::size_t i = from; i < to; ++i) {
+            take(who[i], answer::acquired);
         }
     });
 }
 
-void clients::leave_all(std::size_t begin, std::size_t end) {
-    in_batches(0, end - begin, [&](std::size_t from, std::size_t to) {
+void clients::leave_all(const std::vector<std::uint32_t>& who) {
+    in_batches(0, who.size(), [&](std::size_t from, std::size_t to) {
         network_->expect(to - from);
-        for (std::size_t back = from; back < to; ++back) {
-            leave(end - 1 - back);
+        for (std::size_t i = from; i < to; ++i) {
+            leave(who[i]);
         }
         network_->announce();
         network_->await();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "in_memory/network.hpp"
 
@@ -24,6 +25,10 @@ public:
 
     explicit clients(network& over) noexcept : network_{&over} {}
 
+    // In an order that has nothing to do with that of their claims, and so with where the server
+    // keeps them: side by side they would be cheaper to find than in life. 0 comes last.
+    [[nodiscard]] static std::vector<std::uint32_t> shuffled(std::size_t count);
+
     void claim(std::size_t who, const std::string& name, std::chrono::milliseconds lease);
     void beat(std::size_t who);
     // The next frame that has arrived.
@@ -36,12 +41,10 @@ public:
     // its own for each, by its number; or this one.
     void claim_all(std::size_t begin, std::size_t end, std::chrono::milliseconds lease,
                    const std::optional<std::string>& name = {});
-    // One heartbeat of each, in batches, and their answers.
-    void beat_all(std::size_t begin, std::size_t end, answer expected);
-    // All from `begin` to `end` close, and wait until the server has, too. Those in the queue of
-    // one lock are to be told not to wait for each other: the last one first, so that nobody is
-    // promoted.
-    void leave_all(std::size_t begin, std::size_t end);
+    // One heartbeat of each, in batches, and their answers, which must be ACQUIRED.
+    void beat_all(const std::vector<std::uint32_t>& who);
+    // All close, in batches, and the server does too. Nobody may be promoted by it.
+    void leave_all(const std::vector<std::uint32_t>& who);
 
 private:
     network* network_;

@@ -23,11 +23,13 @@ void add(figures& to, const std::string& what, latencies& late) {
 
 void send_last_heartbeats(network& net, const expiry_options& options) {
     clients all{net};
+    const auto order = clients::shuffled(options.sessions);
     if (!options.at_once) {
-        pace(net, options.sessions, options.lease / 4, [&](std::size_t who) { all.beat(who); });
+        pace(net, order.size(), options.lease / 4,
+             [&](std::size_t place) { all.beat(order[place]); });
         return;
     }
-    for (std::size_t who = 0; who < options.sessions; ++who) {
+    for (const std::uint32_t who : order) {
         all.beat(who);
     }
     net.announce();
@@ -53,7 +55,6 @@ figures run_expiry(const expiry_options& options) {
     const stage server{net, options.shards};
     clients all{net};
     const auto has_waiter = [&](std::size_t waiter) { return waiter * owners / options.waiters; };
-    // Some beat while others still come, or the first would not live so long.
     const time_point claiming = clock::now();
     all.claim_all(0, owners, options.lease);
     for (std::size_t waiter = 0; waiter < options.waiters; ++waiter) {

@@ -15,12 +15,13 @@ std::vector<double> cpu_of_slices(network& net, const Server& server,
                                   const heartbeat_options& options) {
     clients all{net};
     all.claim_all(0, options.sessions, long_lease);
+    const auto order = clients::shuffled(options.sessions);
     const std::size_t rounds =
         (options.slice_heartbeats_min + options.sessions - 1) / options.sessions;
     const auto slice = [&] {
         const auto before = server.cpu_time();
         for (std::size_t round = 0; round < rounds; ++round) {
-            all.beat_all(0, options.sessions, clients::answer::acquired);
+            all.beat_all(order);
         }
         return static_cast<double>((server.cpu_time() - before).count()) /
                static_cast<double>(rounds * options.sessions);

@@ -25,7 +25,9 @@ double milliseconds(std::chrono::nanoseconds time) {
     return std::chrono::duration<double, std::milli>(time).count();
 }
 
-// Heartbeats one at a time, of sessions here and there, for as long as `more` says.
+// Heartbeats one at a time, of sessions here and there, for as long as `more` says: how long after
+// one was written its answer was sent. When the client's thread gets to see that says more about
+// the machine's scheduler.
 template <class Predicate>
 latencies probe(network& net, std::size_t sessions, Predicate more) {
     constexpr std::chrono::microseconds pause{100};
@@ -40,7 +42,7 @@ latencies probe(network& net, std::size_t sessions, Predicate more) {
         all.beat(who);
         net.announce();
         net.await();
-        found.add(clock::now() - sent);
+        found.add(net.when(who, network::moment::sent) - sent);
         all.take(who, clients::answer::acquired);
         std::this_thread::sleep_for(pause);
     } while (more());
@@ -109,6 +111,7 @@ figures run_listing(const listing_options& options) {
     network net{options.sessions};
     const stage server{net, options.shards};
     clients{net}.claim_all(0, options.sessions, long_lease);
+    net.record(true);
     figures result{{"locks", options.sessions}, {"shards", options.shards}};
 
     static_cast<void>(net.take_longest_turn());

@@ -1,16 +1,19 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_set.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
-#include <vector>
+#include <optional>
 
 #include "core/lock_table.hpp"
 #include "in_memory/cases.hpp"
 #include "in_memory/clients.hpp"
 #include "in_memory/stage.hpp"
 #include "load/server_process.hpp"
+#include "server/heap.hpp"
 #include "server/readiness_set.hpp"
 #include "server/socket_session.hpp"
 
@@ -29,19 +32,12 @@ std::size_t heap_bytes(std::size_t wanted) {
 // hash beside each slot, and slots to spare.
 double hash_table_bytes(std::size_t locks) {
     boost::unordered_flat_set<std::size_t> like;
-    for (std::size_t i = 0; i < locks; ++i) {
+    for (std::size_t i = 0; i < locks / core::lock_index::tables; ++i) {
         like.insert(i);
     }
-    return static_cast<double>(like.bucket_count() * (sizeof(void*) + 1)) /
+    return static_cast<double>(like.bucket_count() * (sizeof(void*) + 1) *
+                               core::lock_index::tables) /
            static_cast<double>(locks);
-}
-
-double place_bytes(std::size_t locks) {
-    std::vector<void*> like;
-    for (std::size_t i = 0; i < locks; ++i) {
-        like.push_back(nullptr);
-    }
-    return static_cast<double>(like.capacity() * sizeof(void*)) / static_cast<double>(locks);
 }
 
 // Where each byte goes, as far as it can be told from the types.
@@ -66,9 +62,9 @@ figures parts(std::size_t sessions, bool waiters) {
                              {"on the heap", heap_bytes(sizeof(core::named_lock))}};
         all["its name on the heap"] = heap_bytes(name);
         all["its slots in the hash table"] = hash_table_bytes(sessions);
-        all["its place in the list of locks"] = place_bytes(sessions);
+        all["its place in the list of locks"] = sizeof(core::named_lock*);
         sum += static_cast<double>(heap_bytes(sizeof(core::named_lock)) + heap_bytes(name)) +
-               hash_table_bytes(sessions) + place_bytes(sessions);
+               hash_table_bytes(sessions) + sizeof(core::named_lock*);
     }
     all["sum"] = sum;
     return all;
@@ -85,14 +81,20 @@ figures run_memory(const memory_options& options) {
     const auto name = options.waiters ? std::optional{lock_name(0)} : std::nullopt;
     const server_process self{::getpid()};
 
+    const auto leaving = clients::shuffled(options.sessions);  // the owner last
+
     const std::size_t before = self.resident_bytes();
     all.claim_all(0, few, long_lease, name);
     const std::size_t with_few = self.resident_bytes();
+    static_cast<void>(net.take_longest_turn());
     all.claim_all(few, options.sessions, long_lease, name);
     const std::size_t peak = self.resident_bytes();
-    all.leave_all(0, options.sessions);
+    const auto claims_longest_turn = net.take_longest_turn();
+    all.leave_all(leaving);
     const std::size_t after = self.resident_bytes();
-    ::malloc_trim(0);
+    const time_point trimming_at = clock::now();
+    server::trim_heap();
+    const auto trimming = clock::now() - trimming_at;
     const std::size_t trimmed = self.resident_bytes();
 
     const auto grown = static_cast<double>(peak - before);
@@ -104,9 +106,12 @@ figures run_memory(const memory_options& options) {
             {"network_per_session_bytes", network::bytes_per_connection()},
             {"before_bytes", before},
             {"peak_bytes", peak},
-            {"after_bytes", after},
-            {"kept_share", static_cast<double>(after - before) / grown},
-            {"kept_share_when_trimmed", static_cast<double>(trimmed - before) / grown},
+            {"after_bytes", trimmed},
+            {"kept_untrimmed_share", static_cast<double>(after - before) / grown},
+            {"kept_share", static_cast<double>(trimmed - before) / grown},
+            {"trim_ms", std::chrono::duration<double, std::milli>(trimming).count()},
+            {"claims_longest_turn_ms",
+             std::chrono::duration<double, std::milli>(claims_longest_turn).count()},
             {"parts_bytes", parts(options.sessions, options.waiters)}};
 }
 

@@ -213,8 +213,9 @@ void network::await() {
     }
 }
 
-void network::count_down() noexcept {
-    if (awaited_.fetch_sub(1) == 1) {
+void network::report_done() noexcept {
+    if (const std::int64_t done = std::exchange(done_here_, 0);
+        done != 0 && awaited_.fetch_sub(done) == done) {
         all_done_.release();
     }
 }
@@ -316,7 +317,7 @@ ssize_t network::send(int descriptor, std::span<const std::byte> bytes) {
     }
     note(to, moment::sent);
     to.output_end.store(end, std::memory_order_release);
-    count_down();
+    ++done_here_;
     return static_cast<ssize_t>(count);
 }
 
@@ -330,7 +331,7 @@ int network::close(int descriptor) {
     leave_set(gone);
     note(gone, moment::closed);
     gone.state |= server_closed;
-    count_down();
+    ++done_here_;
     return 0;
 }
 
@@ -434,6 +435,7 @@ void network::leave_set(connection& gone) noexcept {
 }
 
 int network::wait(int system_epoll, std::span<epoll_event> into, int timeout_ms) {
+    report_done();
     poll_set* const set = set_of(system_epoll);
     if (set == nullptr) {
         note_turn(clock::now());

@@ -65,8 +65,8 @@ public:
     [[nodiscard]] bool is_closed_by_server(std::size_t number) const;
     void announce();
 
-    // await() returns when servers have made so many sends and closes since expect(). Throws
-    // std::runtime_error when that takes too long.
+    // await() returns when servers have made so many sends and closes since expect() and look for
+    // more. Throws std::runtime_error when that takes too long.
     void expect(std::size_t sends_and_closes);
     void await();
 
@@ -108,10 +108,13 @@ private:
     void unlink(poll_set& set, connection& gone) noexcept;
     void leave_set(connection& gone) noexcept;
     void note(connection& on, moment what) noexcept;
-    void count_down() noexcept;
+    void report_done() noexcept;
     void note_turn(time_point until) noexcept;
 
     static inline network* running_ = nullptr;
+    // Sends and closes of this thread, a server's, that await() has not heard of: a number that all
+    // of them shared would cost more than what is measured.
+    static inline thread_local std::int64_t done_here_ = 0;
 
     std::size_t size_;
     connection* connections_;  // size_ of them, mapped

@@ -12,6 +12,7 @@
 
 #include "floor/constant_answer.hpp"
 #include "floor/loop.hpp"
+#include "server/heap.hpp"
 
 namespace monolock::bench::in_memory {
 
@@ -51,6 +52,10 @@ std::chrono::nanoseconds thread_cpu::used() const {
         throw std::system_error{errno, std::generic_category(), "clock_gettime"};
     }
     return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+}
+
+stage::prepared_heap::prepared_heap() {
+    server::prepare_heap();
 }
 
 stage::stage(network& over, std::size_t shards)

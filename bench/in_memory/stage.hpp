@@ -43,6 +43,12 @@ public:
     [[nodiscard]] std::uint64_t ended(core::end_reason why) const;  // owners
 
 private:
+    // Before there are threads.
+    struct prepared_heap {
+        prepared_heap();
+    };
+
+    prepared_heap heap_;
     server::logger log_;
     server::shard_surroundings around_;
     std::vector<thread_cpu> cpu_;
