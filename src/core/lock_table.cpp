@@ -63,13 +63,14 @@ void lock_table::end(session& who, end_reason why, time_point now, fact_list& ou
     forget_if_unused(lock);
 }
 
-session* lock_table::suspect(time_point now) {
-    while (!deadlines_.empty()) {
+session* lock_table::suspect(time_point now, std::size_t& looks) {
+    for (; looks > 0 && !deadlines_.empty(); --looks) {
         session& first = *deadlines_.begin();
         if (first.armed_ >= now) {
             return nullptr;
         }
         if (first.deadline() < now) {
+            --looks;
             return &first;
         }
         // It has been heard of since it was armed: this is where heartbeats are paid for, once a
@@ -106,7 +107,7 @@ named_lock& lock_table::find_or_make(std::string_view name, name_hash hash) {
         return *found;
     }
     auto made = std::make_unique<named_lock>();
-    made->name = name;
+    made->name = std::string{name};  // a string that grows by assignment takes room to spare
     made->hash = hash;
     made->place = places_.size();
     places_.push_back(made.get());

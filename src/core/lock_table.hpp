@@ -58,7 +58,14 @@ public:
     // A session whose lease has passed at `now`, or null. `now` must be at or after every reading
     // given before. The caller reads that session's socket once more, after `now` was taken; only
     // if that finds nothing may it call expire with the same `now` (docs/protocol.md, "Leases").
-    [[nodiscard]] session* suspect(time_point now);
+    // Looks at no more than `looks` sessions, and takes off as many as it looked at: after a pause
+    // every session that has beaten may be due for a look. With none left, null says nothing.
+    [[nodiscard]] session* suspect(time_point now, std::size_t& looks);
+    // The same without a bound.
+    [[nodiscard]] session* suspect(time_point now) {
+        std::size_t looks = session_count();
+        return suspect(now, looks);
+    }
 
     // Ends a session whose lease has passed at `now`, as `end` does, with reason expired.
     void expire(session& who, time_point now, fact_list& out);

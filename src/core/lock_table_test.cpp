@@ -134,6 +134,36 @@ TEST_F(lock_table_test, answers_heartbeats_with_the_state_of_the_moment) {
     EXPECT_EQ(heartbeat(2), (lines{"acknowledged(#2, owning, token 2)"}));
 }
 
+// After a pause all sessions are due at once, and most of them have beaten.
+TEST_F(lock_table_test, looks_at_no_more_sessions_than_it_is_told) {
+    for (std::uint64_t id = 1; id <= 10; ++id) {
+        acquire(id, std::to_string(id));
+    }
+    pass(9s);
+    for (std::uint64_t id = 1; id <= 10; ++id) {
+        heartbeat(id);
+    }
+    pass(2s);
+    std::size_t looks = 4;
+    EXPECT_EQ(table_.suspect(now_, looks), nullptr);
+    EXPECT_EQ(looks, 0U);
+    EXPECT_LT(*table_.next_deadline(), now_) << "six are left";
+    looks = 100;
+    EXPECT_EQ(table_.suspect(now_, looks), nullptr);
+    EXPECT_EQ(looks, 94U);
+    EXPECT_GT(*table_.next_deadline(), now_);
+    pass(10s);
+    looks = 1;
+    EXPECT_NE(table_.suspect(now_, looks), nullptr);
+    EXPECT_EQ(looks, 0U) << "a suspect was looked at, too";
+}
+
+TEST_F(lock_table_test, keeps_a_name_in_no_more_than_it_needs) {
+    const std::string name = "a name of 20 letters";
+    acquire(1, name);
+    EXPECT_EQ(find(name)->name.capacity(), name.size());
+}
+
 TEST_F(lock_table_test, keeps_names_apart_byte_for_byte) {
     const std::vector<std::string> names{"a",
                                          "a/",

@@ -77,14 +77,15 @@ void session_engine::take_messages(connected_session& who, std::span<const std::
 }
 
 bool session_engine::judge(std::size_t budget) {
-    for (; budget > 0; --budget) {
+    while (budget > 0) {
         const time_point now = clock_->now();
         if (!blocked_.empty() && now - blocked_.front().since() > settings_.io_timeout) {
+            --budget;
             judge_backlog(blocked_.front().who(), now);
-        } else if (session* const suspect = table_.suspect(now)) {
+        } else if (session* const suspect = table_.suspect(now, budget)) {
             judge_lease(connected(*suspect), now);
         } else {
-            return false;
+            return budget == 0;
         }
         end_doomed();
     }

@@ -48,8 +48,8 @@ public:
     void readable(connected_session& who);
     void writable(connected_session& who);
 
-    // Judges up to `budget` sessions whose lease or I/O timeout has passed. Says whether more may
-    // be due, so that a shard can let its connections have a turn in between.
+    // Looks at up to `budget` sessions, and judges those whose lease or I/O timeout has passed.
+    // Says whether more may be due, so that a shard can let its connections have a turn in between.
     [[nodiscard]] bool judge(std::size_t budget);
 
     // When judge() is to be called next.
