@@ -1,5 +1,6 @@
 #include "core/lock_index.hpp"
 
+#include <new>
 #include <numeric>
 
 #include "core/assert.hpp"
@@ -24,18 +25,26 @@ void lock_index::insert(named_lock& lock) {
     MONOLOCK_ASSERT(is_new);
 }
 
-void lock_index::erase(const named_lock& lock) noexcept {
-    // A table that holds less than an eighth of what it has room for shrinks to twice what it
-    // holds, so that it takes many more locks that come or go before it does so again. The smallest
-    // one stays: a few locks that come and go cost no allocation.
+// A table that holds less than an eighth of what it has room for shrinks to twice what it holds, so
+// that it takes many more locks that come or go before it does so again. The smallest one stays: a
+// few locks that come and go cost no allocation. Without memory for the smaller one it stays, too.
+void lock_index::shrink_if_sparse(table& one) noexcept {
     constexpr std::size_t room_kept = 16;
+    if (one.bucket_count() <= room_kept || one.size() >= one.bucket_count() / 8) {
+        return;
+    }
+    try {
+        one.rehash(2 * one.size());
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): as good, only larger
+    }
+}
+
+void lock_index::erase(const named_lock& lock) noexcept {
     table& in = tables_[table_of(lock.hash)];
     const auto found = in.find(name_view{.name = lock.name, .hash = lock.hash});
     MONOLOCK_ASSERT(found != in.end());
     in.erase(found);
-    if (in.bucket_count() > room_kept && in.size() < in.bucket_count() / 8) {
-        in.rehash(2 * in.size());
-    }
+    shrink_if_sparse(in);
 }
 
 std::size_t lock_index::size() const noexcept {

@@ -49,6 +49,7 @@ private:
     using table = boost::unordered_flat_set<named_lock*, lock_hash, lock_equal>;
 
     [[nodiscard]] static std::size_t table_of(name_hash hash) noexcept;
+    static void shrink_if_sparse(table& one) noexcept;
 
     std::array<table, tables> tables_;
 };
