@@ -10,8 +10,12 @@ namespace monolock::server {
 
 namespace {
 
-// How many overdue sessions are judged, or closed in a shutdown, before connections have a turn.
-constexpr std::size_t judge_batch = 256;
+// How many overdue sessions are looked at before connections have a turn: after a pause that may be
+// all there are, and a heartbeat that waits meanwhile is nobody's fault.
+constexpr std::size_t judge_batch = 64;
+
+// How many are closed in a shutdown.
+constexpr std::size_t close_batch = 256;
 
 constexpr auto shutting_down = protocol::error_code::server_shutting_down;
 constexpr auto not_authorized = protocol::error_code::not_authorized;
@@ -117,7 +121,7 @@ void shard::stop_and_join() {
     }
     // The loop does not turn any more, so this thread may do its work.
     engine_.withhold_grants();
-    while (engine_.close_all(judge_batch, shutting_down)) {
+    while (engine_.close_all(close_batch, shutting_down)) {
     }
 }
 
@@ -401,7 +405,7 @@ void shard::finish_drain(callback done) {
 }
 
 void shard::close_sessions() {
-    if (engine_.close_all(judge_batch, shutting_down)) {
+    if (engine_.close_all(close_batch, shutting_down)) {
         loop_.post([this] { close_sessions(); });
         return;
     }
