@@ -59,14 +59,20 @@ def measure(flags):
         )
 
 
+def by_kind(figures, what):
+    if not figures[what]:
+        return "0"
+    return ", ".join(f"{figures[f'{what}_{kind}']:,} {kind}" for kind in KINDS if figures[f"{what}_{kind}"])
+
+
 def text_of(flags, figures):
     lines = [
         f"{flags.newcomers:,} clients, {flags.transport}, {flags.threads} thread(s):",
         f"  all had their lock after {figures['seconds']:.2f} s (p50 {figures['grant_p50_us'] / 1e6:.2f} s)",
-        f"  attempts: {figures['attempts']:,}; failed: "
-        + (", ".join(f"{figures['failed_' + kind]:,} {kind}" for kind in KINDS) if figures["failed"] else "0"),
-        f"  newcomers that lost a lock: {figures['newcomers_lost']:,}; "
-        f"dropped at a full backlog: {figures['listen_drops']:,}",
+        f"  attempts: {figures['attempts']:,}; failed: {by_kind(figures, 'failed')}",
+        f"  newcomers that lost a lock: {by_kind(figures, 'newcomers_lost')}; their generator sent a heartbeat up to "
+        f"{figures['newcomers_late_max_us'] / 1e6:.2f} s late",
+        f"  dropped at a full backlog: {figures['listen_drops']:,}",
     ]
     if flags.restart:
         lines.append(

@@ -73,6 +73,8 @@ def figures_of(lines):
         "failed": total(lines, "failed"),
         **failed,
         "newcomers_lost": total(lines, "lost"),
+        **{f"newcomers_lost_{kind}": total(lines, "lost", kind) for kind in KINDS},
+        "newcomers_late_max_us": worst(lines, "generator_late", "max_us"),
     }
 
 

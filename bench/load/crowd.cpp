@@ -89,19 +89,49 @@ crowd_figures crowd::take_figures() {
 }
 
 void crowd::step() {
-    nanoseconds nap = nap_max;
+    nanoseconds nap = handshakes_.empty() ? nap_max : 0ms;
     drop_stale_timers();
     if (!timers_.empty()) {
         nap = std::min<nanoseconds>(nap, timers_.top().at - clock::now());
     }
+    take_events(nap);
+    ring_alarms();
+    take_handshake_step();
+}
+
+void crowd::take_events(nanoseconds nap) {
     for (const auto& event : poller_.wait(nap)) {
-        go_on(poller::index_of(event), event.events);
+        const auto who = poller::index_of(event);
+        auto& one = clients_[who];
+        if (one.claim.at() != stage::securing) {
+            go_on(who, event.events);
+        } else if (!one.step_due) {
+            one.step_due = true;
+            handshakes_.push_back(who);
+        }
     }
+}
+
+void crowd::ring_alarms() {
     const auto now = clock::now();
     for (drop_stale_timers(); !timers_.empty() && timers_.top().at <= now; drop_stale_timers()) {
         const auto who = timers_.top().who;
         timers_.pop();
         ring(who);
+    }
+}
+
+// The newest first: the oldest is the next that the server gives up, and in the order of arrival
+// all would come too late once the line is longer than its patience. Who has ended meanwhile is
+// passed over.
+void crowd::take_handshake_step() {
+    while (!handshakes_.empty()) {
+        const auto who = handshakes_.back();
+        handshakes_.pop_back();
+        if (clients_[who].step_due) {
+            go_on(who, 0);
+            return;
+        }
     }
 }
 
@@ -114,6 +144,7 @@ void crowd::begin(std::size_t who) {
 void crowd::try_to_claim(std::size_t who) {
     auto& one = clients_[who];
     one.in_flight = false;
+    one.step_due = false;
     one.claim = attempt{to_, options_.first + who, options_.lease};
     poller_.add_connecting(one.claim.fd(), who);
     ++figures_.attempts;
@@ -122,6 +153,7 @@ void crowd::try_to_claim(std::size_t who) {
 
 void crowd::go_on(std::size_t who, std::uint32_t events) {
     auto& one = clients_[who];
+    one.step_due = false;
     const auto before = one.claim.at();
     // Taken before the advance that may send: the client must not believe that it sent later.
     const auto now = clock::now();
@@ -182,7 +214,7 @@ void crowd::note_end(std::size_t who, stage before, std::size_t endings::*how) {
     auto& one = clients_[who];
     owning_ -= before == stage::owning ? 1 : 0;
     one.alarm = {};
-    one.in_flight = false;
+    one.in_flight = one.step_due = false;
     if (is_admitted(before)) {
         ++(figures_.lost.*how);
         if (options_.returns) {
@@ -204,6 +236,8 @@ void crowd::ring(std::size_t who) {
         try_to_claim(who);
     } else if (is_admitted(at) && !one.in_flight) {
         beat(who);
+    } else if (one.step_due) {  // the answer came in time, and is in line for this thread's
+        arm(who, clock::now() + backoff_min);
     } else if (!answered_meanwhile(who)) {
         one.claim.close();
         note_end(who, at, &endings::timed_out);

@@ -24,6 +24,10 @@ namespace monolock::bench {
 //
 // Heartbeats are an open loop: they are due at times that the answers do not move, and a latency
 // counts from then.
+//
+// A client of the library has a thread to itself, and here thousands share one. So that none loses
+// its lock because others shake hands, TLS handshakes take their steps one at a time, when nothing
+// else is due.
 class crowd {
 public:
     using clock = std::chrono::steady_clock;
@@ -59,6 +63,7 @@ private:
         clock::time_point confirmed;  // when the last message that was answered was sent
         std::uint32_t failures = 0;   // in a row
         bool in_flight = false;
+        bool step_due = false;  // of its handshake
     };
     struct timer {
         clock::time_point at;
@@ -69,6 +74,9 @@ private:
     };
 
     void step();
+    void take_events(nanoseconds nap);
+    void ring_alarms();
+    void take_handshake_step();
     void begin(std::size_t who);
     void try_to_claim(std::size_t who);
     void go_on(std::size_t who, std::uint32_t events);
@@ -88,6 +96,7 @@ private:
     poller poller_;
     std::vector<client> clients_;
     std::priority_queue<timer, std::vector<timer>, std::greater<>> timers_;
+    std::vector<std::size_t> handshakes_;  // who has a step due, or had
     std::size_t owning_ = 0;
     std::minstd_rand jitter_;
     crowd_figures figures_;
