@@ -359,6 +359,9 @@ core::time_point shard::now() noexcept {
 // Left alone while it is armed for a time that is not too late: heartbeats only ever move deadlines
 // away, so a heartbeat costs no timer.
 void shard::arm_deadline() {
+    if (judging_) {
+        return;  // what is posted comes back here
+    }
     const auto next = engine_.next_deadline();
     if (next && !(deadline_.is_armed() && deadline_.when() <= *next)) {
         deadline_.arm(*next);
@@ -366,7 +369,8 @@ void shard::arm_deadline() {
 }
 
 void shard::judge() {
-    if (engine_.judge(judge_batch)) {
+    judging_ = engine_.judge(judge_batch);
+    if (judging_) {
         loop_.post([this] { judge(); });
         return;
     }

@@ -184,6 +184,7 @@ private:
     deadline_list<handshake> handshakes_;
     deadline_list<lingering_close> lingering_;
     shard_loop::timer deadline_;    // the engine's next
+    bool judging_ = false;          // more is overdue than a turn looks at: the next is posted
     shard_loop::timer drain_look_;  // whether what lingers has gone
     stage stage_ = stage::serving;
     callback on_drained_;

@@ -7,10 +7,13 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -162,6 +165,45 @@ TEST(shard, a_claim_that_newer_rules_permitted_is_not_judged_by_older_ones) {
     const posix::descriptor there = claim(running, running.name_at(1));
     running.at(1).start();
     EXPECT_EQ(next(there), "ACQUIRED");
+}
+
+// All are overdue at once, as after a pause of the machine. How many are looked at in a turn of the
+// loop must not depend on who else is served in that turn, since each of those asks for the next
+// look.
+TEST(shard, overdue_sessions_take_no_more_of_a_turn_because_others_are_served) {
+    constexpr std::uint64_t overdue = 320;
+    constexpr std::uint64_t in_a_turn = 64;
+    stage running{{}};
+    shard& one = running.at(0);
+    const posix::descriptor busy = claim(running, "busy");
+    EXPECT_EQ(next(busy), "ACQUIRED");
+
+    std::promise<void> go_on;
+    one.ask([wait = go_on.get_future().share()] { wait.wait(); });
+    const std::vector<std::byte> much(20 * core::session_engine::receive_bytes_max,
+                                      protocol::heartbeat_frame.front());
+    send(busy, much);  // enough for as many turns
+    std::vector<posix::descriptor> silent;
+    for (std::uint64_t index = 0; index < overdue; ++index) {
+        silent.push_back(running.hand_over("", std::to_string(index), 0, 1));
+    }
+    std::vector<std::uint64_t> ended;  // as each turn found it
+    std::promise<void> all_ended;
+    std::function<void()> look = [&] {
+        ended.push_back(one.counters().releases(core::end_reason::expired));
+        if (ended.back() < overdue) {
+            one.ask(look);
+        } else {
+            all_ended.set_value();
+        }
+    };
+    one.ask(look);
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});  // the last lease
+    go_on.set_value();
+    ASSERT_EQ(all_ended.get_future().wait_for(patience), std::future_status::ready);
+    for (std::size_t turn = 1; turn < ended.size(); ++turn) {
+        EXPECT_LE(ended[turn] - ended[turn - 1], in_a_turn) << "in turn " << turn;
+    }
 }
 
 }  // namespace

@@ -83,7 +83,8 @@ public:
     // A claim that another shard admitted under the rules of that generation is handed to the first
     // one. Returns the client's end.
     [[nodiscard]] posix::descriptor hand_over(std::string identity, std::string name,
-                                              std::uint64_t generation) {
+                                              std::uint64_t generation,
+                                              std::uint32_t lease_ms = 60'000) {
         std::array<int, 2> ends{};
         if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) != 0) {
             throw std::runtime_error{"no pair of sockets"};
@@ -93,7 +94,7 @@ public:
                                         .slot = around_.accepting.budget.take()},
                          .peer = {},
                          .identity = std::move(identity),
-                         .request = {.lease_ms = 60'000, .name = std::move(name)},
+                         .request = {.lease_ms = lease_ms, .name = std::move(name)},
                          .hash = hash,
                          .received_at = std::chrono::steady_clock::now(),
                          .rest = {},
