@@ -181,7 +181,11 @@ void readiness_set::turn(bool may_sleep) {
 void readiness_set::call_due() {
     calling_.swap(due_);
     for (watch* const each : calling_) {
-        each->take_due();
+        if (is_stopped()) {
+            each->in_due_ = false;
+        } else {
+            each->take_due();
+        }
     }
     calling_.clear();
 }
@@ -191,6 +195,9 @@ void readiness_set::look(bool may_sleep) {
                                    may_sleep ? -1 : 0);
     for (const epoll_event& each :
          std::span{found_}.first(count > 0 ? static_cast<std::size_t>(count) : 0)) {
+        if (is_stopped()) {
+            return;
+        }
         static_cast<watch*>(each.data.ptr)->take_event(each.events);
     }
 }

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 
 #include <array>
+#include <atomic>
 #include <boost/intrusive/list.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
@@ -54,6 +55,12 @@ public:
     // Calls whoever was due, then looks what has become ready, a batch of it, and calls who waits
     // for that. Sleeps until there is something only if nobody was due and it is allowed to.
     void turn(bool may_sleep);
+
+    // From now on nobody is called any more, also in a turn that is under way. Any thread.
+    void stop() noexcept { stopped_.store(true, std::memory_order_release); }
+    [[nodiscard]] bool is_stopped() const noexcept {
+        return stopped_.load(std::memory_order_acquire);
+    }
 
     // Whether the next turn has something to do that needs no event.
     [[nodiscard]] bool is_due() const noexcept { return !due_.empty(); }
@@ -141,6 +148,7 @@ private:
     std::vector<watch*> calling_;  // in this one
     std::array<epoll_event, batch_max> found_{};
     std::uint64_t turns_ = 0;
+    std::atomic<bool> stopped_{false};
 };
 
 }  // namespace monolock::server

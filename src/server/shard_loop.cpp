@@ -102,12 +102,12 @@ void shard_loop::wake() const noexcept {
 }
 
 void shard_loop::stop() noexcept {
-    stopped_.store(true, std::memory_order_release);
+    connections_.stop();
     wake();
 }
 
 void shard_loop::run() {
-    while (!stopped_.load(std::memory_order_acquire)) {
+    while (!connections_.is_stopped()) {
         turn(true);
     }
 }
@@ -124,12 +124,19 @@ void shard_loop::turn(bool may_sleep) {
     turning_here_ = nullptr;
 }
 
+void shard_loop::call_all(const task_list& work) {
+    for (const auto& each : work) {
+        if (connections_.is_stopped()) {
+            return;
+        }
+        each->call();
+    }
+}
+
 void shard_loop::call_own() {
     task_list now;
     now.swap(own_);
-    for (const auto& each : now) {
-        each->call();
-    }
+    call_all(now);
 }
 
 void shard_loop::call_others() {
@@ -138,9 +145,7 @@ void shard_loop::call_others() {
         const std::lock_guard guard{others_mutex_};
         now.swap(others_);
     }
-    for (const auto& each : now) {
-        each->call();
-    }
+    call_all(now);
 }
 
 // A timer that is armed anew for a time that has passed waits for the next alarm, so for the next
@@ -154,7 +159,7 @@ void shard_loop::call_passed_timers() {
         timers_.erase(timers_.begin());
         passed.insert(passed.end(), next);
     }
-    while (!passed.empty()) {
+    while (!passed.empty() && !connections_.is_stopped()) {
         timer& next = *passed.begin();
         passed.erase(passed.begin());
         next.passed_();

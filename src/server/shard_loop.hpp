@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <boost/intrusive/set.hpp>
 #include <chrono>
 #include <functional>
@@ -44,7 +43,8 @@ public:
 
     // Turns until stop().
     void run();
-    // Has the loop return after the turn that it is in, or at once if it comes to run later.
+    // Has the loop return as soon as what it is calling returns, or at once if it comes to run
+    // later. Nothing is called after that.
     void stop() noexcept;
     // One turn that does not sleep.
     void poll();
@@ -106,6 +106,7 @@ private:
         boost::intrusive::compare<earlier>, boost::intrusive::constant_time_size<false>>;
 
     void enqueue(std::unique_ptr<task> work);
+    void call_all(const task_list& work);
     void wake() const noexcept;
     void turn(bool may_sleep);
     void call_own();
@@ -123,7 +124,6 @@ private:
     armed_timers timers_;
     core::time_point alarm_set_for_ = core::time_point::max();
     task_list own_;  // posted by the loop's thread: no lock, no wake-up
-    std::atomic<bool> stopped_{false};
     // Written by other threads, so apart from what each turn reads.
     alignas(cache_line_bytes) std::mutex others_mutex_;
     task_list others_;

@@ -100,6 +100,24 @@ TEST(shard_loop_test, a_loop_that_was_stopped_before_does_not_run) {
     EXPECT_FALSE(called);
 }
 
+// Whoever stops a loop goes on without it, although it may be in the middle of a turn.
+TEST(shard_loop_test, nothing_is_called_once_it_is_stopped) {
+    shard_loop loop;
+    std::string order;
+    shard_loop::timer passed{loop, [&] { order += 't'; }};
+    loop.post([&] {
+        order += 'a';
+        loop.post([&] { order += 'c'; });
+        passed.arm(now() - 1s);
+        loop.stop();
+    });
+    loop.post([&] { order += 'b'; });
+    for (int turn = 0; turn < 3; ++turn) {
+        loop.poll();
+    }
+    EXPECT_EQ(order, "a");
+}
+
 TEST(shard_loop_test, what_was_posted_and_never_called_is_destroyed) {
     const auto held = std::make_shared<int>(1);
     {

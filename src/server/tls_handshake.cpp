@@ -51,7 +51,8 @@ void tls_handshake::step() {
     if (socket_.stream() == nullptr) {
         look_at_first_bytes();
         if (socket_.has_ended()) {  // while it stood in line: nobody wants to hear the answer
-            give_up({});
+            unlink();
+            owner_->on_failed(std::move(socket_), peer_, {});
             return;
         }
         socket_.secure(owner_->tls_in_force());

@@ -40,8 +40,8 @@ public:
     // `identity` is the verified client's, empty if it was not asked who it is.
     virtual void on_secured(connection_socket&& socket, const peer_address& peer,
                             std::string&& identity) = 0;
-    // It came to nothing; `why` is empty if the peer went away. The socket is open if an alert is
-    // on its way and needs to linger.
+    // It came to nothing; `why` is empty if the peer went away. The socket is open if it needs to
+    // linger: an alert may be on its way, or what the peer said was not read.
     virtual void on_failed(connection_socket&& socket, const peer_address& peer,
                            const std::string& why) = 0;
     // The first bytes of a peer that does not speak TLS; on_failed follows.
