@@ -12,9 +12,8 @@
 #include "server/token_counter.hpp"
 #include "telemetry/counter.hpp"
 
+namespace monolock {
 namespace {
-
-using namespace monolock;
 
 void token(benchmark::State& state) {
     static server::token_counter tokens;
@@ -55,3 +54,4 @@ void heartbeat_counter(benchmark::State& state) {
 BENCHMARK(heartbeat_counter)->ThreadRange(1, 4)->UseRealTime();
 
 }  // namespace
+}  // namespace monolock

@@ -108,11 +108,11 @@ network::network(std::size_t connections)
     for (std::size_t i = 0; i < size_; ++i) {
         new (&connections_[i]) connection;
     }
-    running_ = this;
+    only_one = this;
 }
 
 network::~network() {
-    running_ = nullptr;
+    only_one = nullptr;
     ::munmap(connections_, size_ * sizeof(connection));
 }
 
@@ -214,7 +214,7 @@ void network::await() {
 }
 
 void network::report_done() noexcept {
-    if (const std::int64_t done = std::exchange(done_here_, 0);
+    if (const std::int64_t done = std::exchange(done_here, 0);
         done != 0 && awaited_.fetch_sub(done) == done) {
         all_done_.release();
     }
@@ -317,7 +317,7 @@ ssize_t network::send(int descriptor, std::span<const std::byte> bytes) {
     }
     note(to, moment::sent);
     to.output_end.store(end, std::memory_order_release);
-    ++done_here_;
+    ++done_here;
     return static_cast<ssize_t>(count);
 }
 
@@ -331,7 +331,7 @@ int network::close(int descriptor) {
     leave_set(gone);
     note(gone, moment::closed);
     gone.state |= server_closed;
-    ++done_here_;
+    ++done_here;
     return 0;
 }
 
@@ -437,18 +437,14 @@ void network::leave_set(connection& gone) noexcept {
 int network::wait(int system_epoll, std::span<epoll_event> into, int timeout_ms) {
     report_done();
     poll_set* const set = set_of(system_epoll);
-    if (set == nullptr) {
-        note_turn(clock::now());
-        const int count = system::epoll_wait(system_epoll, into, timeout_ms);
-        note_turn({});
-        return count;
-    }
-    {
+    if (set != nullptr) {
         const std::scoped_lock locked{set->guard};
         timeout_ms = set->first == nobody ? timeout_ms : 0;
     }
+    note_turn(clock::now());
     const int count = system::epoll_wait(system_epoll, into, timeout_ms);
-    if (count < 0) {
+    note_turn({});
+    if (set == nullptr || count < 0) {
         return count;
     }
     const auto found = into.first(static_cast<std::size_t>(count));

@@ -81,7 +81,7 @@ public:
 
     // --- the system calls; descriptors are of this network except where the name says `system`
 
-    [[nodiscard]] static network* running() noexcept { return running_; }
+    [[nodiscard]] static network* running() noexcept { return only_one; }
     [[nodiscard]] bool is_listening(int system_descriptor) const noexcept;
     int accept(sockaddr* from, socklen_t* size);
     ssize_t receive(int descriptor, std::span<std::byte> into, int flags);
@@ -111,10 +111,10 @@ private:
     void report_done() noexcept;
     void note_turn(time_point until) noexcept;
 
-    static inline network* running_ = nullptr;
+    static inline network* only_one = nullptr;
     // Sends and closes of this thread, a server's, that await() has not heard of: a number that all
     // of them shared would cost more than what is measured.
-    static inline thread_local std::int64_t done_here_ = 0;
+    static inline thread_local std::int64_t done_here = 0;
 
     std::size_t size_;
     connection* connections_;  // size_ of them, mapped

@@ -19,8 +19,8 @@ constexpr nanoseconds silence_max = 10s;
 
 class silent_sessions {
 public:
-    silent_sessions(const target& to, const expire_options& options)
-        : to_{to}, options_{options}, sessions_(options.sessions) {
+    silent_sessions(target to, const expire_options& options)
+        : to_{std::move(to)}, options_{options}, sessions_(options.sessions) {
         for (std::size_t who = 0; who < sessions_.size(); ++who) {
             open(sessions_[who].owner, who, options_.lease, stage::owning);
         }

@@ -58,7 +58,8 @@ namespace {
 
 TEST(lock_table_allocation, a_lock_more_moves_few_others_and_none_leaves_memory_behind) {
     constexpr std::size_t locks = 100'000;
-    constexpr std::size_t moved_bytes_max = 64 * 1024;  // of 800,000 for the pointers alone
+    constexpr std::size_t moved_bytes_max =
+        std::size_t{64} * 1024;  // of 800,000 for the pointers alone
     support::scripted_tokens tokens;
     const name_hasher hasher{{}};
     std::deque<session> sessions;

@@ -52,7 +52,8 @@ TEST(accept_pace_test, a_rush_after_many_mistakes_is_believed_in) {
             pace.found_less();
         }
     }
-    for (const std::uint64_t rush = turn + 2 * accept_pace::patience_max; turn < rush; ++turn) {
+    constexpr std::uint64_t patience{accept_pace::patience_max};
+    for (const std::uint64_t rush = turn + 2 * patience; turn < rush; ++turn) {
         pace.begin_turn(turn);
     }
     EXPECT_EQ(pace.allowance(), accept_pace::batch_max);

@@ -33,7 +33,9 @@ public:
     // Not open afterwards, and the connection closed, if the system refuses to watch it (epoll has
     // a limit of its own).
     connection_socket(readiness_set& in, loose_connection connection);
+    connection_socket(const connection_socket&) = delete;
     connection_socket(connection_socket&&) noexcept = default;
+    connection_socket& operator=(const connection_socket&) = delete;
     connection_socket& operator=(connection_socket&&) noexcept = delete;
     ~connection_socket() = default;
 

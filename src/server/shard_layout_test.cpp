@@ -20,8 +20,9 @@ template <class Object>
 std::set<std::uintptr_t> lines_of(const Object& what) {
     const auto first = reinterpret_cast<std::uintptr_t>(&what);
     std::set<std::uintptr_t> lines;
-    for (std::size_t at = 0; at < sizeof(Object); ++at) {
-        lines.insert((first + at) / cache_line_bytes);
+    const std::uintptr_t last = reinterpret_cast<std::uintptr_t>(&what + 1) - 1;
+    for (std::uintptr_t line = first / cache_line_bytes; line <= last / cache_line_bytes; ++line) {
+        lines.insert(line);
     }
     return lines;
 }

@@ -15,6 +15,9 @@ namespace monolock::server {
 
 namespace {
 
+// The loop whose turn this thread is in.
+thread_local const shard_loop* turning_here = nullptr;
+
 posix::descriptor opened(int descriptor, const char* what) {
     if (descriptor < 0) {
         throw std::system_error{errno, std::generic_category(), what};
@@ -55,8 +58,6 @@ private:
     readiness_set::watch* watch_ = nullptr;
 };
 
-thread_local const shard_loop* shard_loop::turning_here_ = nullptr;
-
 shard_loop::shard_loop()
     : wake_{opened(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")},
       alarm_{opened(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd")},
@@ -80,7 +81,7 @@ shard_loop::shard_loop()
 }
 
 void shard_loop::enqueue(std::unique_ptr<task> work) {
-    if (turning_here_ == this) {
+    if (turning_here == this) {
         own_.push_back(std::move(work));
         return;
     }
@@ -117,11 +118,11 @@ void shard_loop::poll() {
 }
 
 void shard_loop::turn(bool may_sleep) {
-    turning_here_ = this;
+    turning_here = this;
     const bool had_own = !own_.empty();
     call_own();
     connections_.turn(may_sleep && !had_own);
-    turning_here_ = nullptr;
+    turning_here = nullptr;
 }
 
 void shard_loop::call_all(const task_list& work) {

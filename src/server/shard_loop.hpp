@@ -114,8 +114,6 @@ private:
     void call_passed_timers();
     void set_alarm() noexcept;
 
-    static thread_local const shard_loop* turning_here_;
-
     posix::descriptor wake_;
     posix::descriptor alarm_;
     readiness_set connections_;
