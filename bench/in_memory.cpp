@@ -48,6 +48,9 @@ void add_cases(CLI::App& app, command_line& line) {
     CLI::App* made = add_case(app, "heartbeat", "CPU of a heartbeat", line.heartbeat);
     made->add_option("--sessions", line.heartbeat.sessions)->capture_default_str();
     made->add_flag("--floor", line.heartbeat.floor, "the bare loop instead of the server");
+    made->add_option("--slices", line.heartbeat.slices, "whose median is the figure")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
 
     made = add_case(app, "queue", "promotion, and leaving a queue", line.queue);
     made->add_option("--waiters", line.queue.waiters)->capture_default_str();

@@ -18,7 +18,7 @@ import dataclasses
 
 from .first_grant import first_grant
 from .judging import FLOOR, JUDGED, AtMost, More, Row, Times
-from .measurements import Contestant, Measurement, served, served_while_asked
+from .measurements import Contestant, Measurement, command, served, served_while_asked
 from .peers import ETCD, POSTGRES, REDIS
 from .servers import Floor, Monolock
 from .storms import storm
@@ -127,6 +127,20 @@ EXPIRY = Measurement(
     (served(ONE, "expire", "--sessions", "{many}", "--lease-ms", "4000", runs_max=3),),
 )
 
+# As above, but an end is when the lock's next owner has its ACQUIRED.
+HEIRS = Measurement(
+    "expiry of many, each with an heir",
+    (served(ONE, "expire", "--heirs", "--sessions", "{with_heirs}", "--lease-ms", "4000", runs_max=2),),
+)
+# As many as take several shards to answer, and more threads than a small machine has cores.
+SCALING = Measurement(
+    "heartbeat by threads",
+    tuple(
+        served(server, "heartbeat", "--outstanding", "512", runs_max=3)
+        for server in (ONE, TWO, *(Monolock(f"{threads} threads", threads=threads) for threads in (4, 8)))
+    ),
+)
+
 
 def storm_of(server, runs_max):
     def run(options):
@@ -203,7 +217,91 @@ PLAIN = [
     ),
     Row("lateness of an expiry, p99", EXPIRY, "p99_ms", "ms", (AtMost(5),), reference=None),
     Row("expiries that came early", EXPIRY, "early", "", (AtMost(0),), reference=None),
+    Row("lateness of an expiry, seen by the heir, p99", HEIRS, "p99_ms", "ms", (AtMost(5),), reference=None),
+    Row("expiries that came early, seen by the heir", HEIRS, "early", "", (AtMost(0),), reference=None),
+    Row("CPU per heartbeat, 512 in flight, by threads", SCALING, reference=JUDGED),
     *storm_rows("storm", STORM),
+]
+
+
+# --- more sessions than a machine has descriptors: the server's shards over a network in memory ----
+
+
+def in_memory(name, *words):
+    """Once: a run of these takes many samples itself, and up to a minute."""
+    return command(name, "in_memory", *words, runs_max=1)
+
+
+def heartbeats_in_memory(sessions):
+    words = ("heartbeat", "--sessions", sessions, "--slices", "{in_memory_slices}")
+    return Measurement(
+        f"in memory: {' '.join(words)}", (in_memory(FLOOR, *words, "--floor"), in_memory(JUDGED, *words))
+    )
+
+
+def judged_in_memory(*words):
+    return Measurement(f"in memory: {' '.join(words)}", (in_memory(JUDGED, *words),))
+
+
+def queue_in_memory(name, waiters):
+    return in_memory(name, "queue", "--waiters", waiters, "--rounds", "{in_memory_rounds}")
+
+
+MEMORY_IN_MEMORY = judged_in_memory("memory", "--sessions", "{in_memory_most}")
+WAITING_IN_MEMORY = judged_in_memory("memory", "--waiters", "--sessions", "{in_memory_most}")
+QUEUE_IN_MEMORY = Measurement(
+    "in memory: a short and a long queue",
+    (queue_in_memory(SHORT, "10"), queue_in_memory(LONG, "{in_memory_many}")),
+)
+SILENCE = (
+    *("expiry", "--sessions", "{in_memory_many}", "--waiters", "{in_memory_heirs}"),
+    *("--lease", "{in_memory_expiry_ms}"),
+)
+EXPIRY_IN_MEMORY = judged_in_memory(*SILENCE)
+EXPIRY_AT_ONCE = judged_in_memory(*SILENCE, "--at-once")
+BEATING = judged_in_memory(
+    *("beating", "--sessions", "{in_memory_most}"),
+    *("--lease", "{in_memory_lease_ms}", "--duration", "{in_memory_beating_ms}"),
+)
+
+
+def row_in_memory(title, measurement, figure, unit="", limit=None):
+    bars = () if limit is None else (AtMost(limit),)
+    return Row(f"in memory: {title}", measurement, figure, unit, bars, reference=None)
+
+
+IN_MEMORY_LONG = (Times(1.5, of=LONG, than=SHORT),)
+IN_MEMORY = [
+    *(
+        Row(
+            f"in memory: CPU per heartbeat, {how_many} sessions",
+            heartbeats_in_memory(f"{{in_memory_{how_many}}}"),
+            "cpu_ns",
+            "ns",
+        )
+        for how_many in ("few", "many", "most")
+    ),
+    row_in_memory("memory per session, a lock each", MEMORY_IN_MEMORY, "per_session_bytes", "B", 768),
+    row_in_memory("memory per session, waiters of one lock", WAITING_IN_MEMORY, "per_session_bytes", "B", 640),
+    row_in_memory("share of the memory that stays when all have left", MEMORY_IN_MEMORY, "kept_share"),
+    row_in_memory("share of the waiters' memory that stays", WAITING_IN_MEMORY, "kept_share"),
+    # Bars are on what a client sees: the README says why.
+    *(
+        Row(f"in memory: {title}", QUEUE_IN_MEMORY, figure, unit, bars, reference=SHORT)
+        for title, figure, unit, bars in (
+            ("promotion p50, a long queue", "promotion_p50_us", "µs", IN_MEMORY_LONG),
+            ("promotion p50, the server's part", "promotion_inside_p50_ns", "ns", ()),
+            ("leaving the middle p50, a long queue", "leaving_p50_us", "µs", IN_MEMORY_LONG),
+            ("leaving the middle p50, the server's part", "leaving_inside_p50_ns", "ns", ()),
+        )
+    ),
+    row_in_memory("lateness of an expiry, p99", EXPIRY_IN_MEMORY, "late_p99_ms", "ms", 5),
+    row_in_memory("expiries that came early", EXPIRY_IN_MEMORY, "early", limit=0),
+    row_in_memory("lateness of an expiry, all at one instant, p99", EXPIRY_AT_ONCE, "late_p99_ms", "ms"),
+    row_in_memory("expiries that came early, all at one instant", EXPIRY_AT_ONCE, "early", limit=0),
+    row_in_memory("the most sessions beat: expired", BEATING, "expired", limit=0),
+    row_in_memory("the most sessions beat: unanswered when the next was due", BEATING, "unanswered"),
+    row_in_memory("the most sessions beat: share of a core", BEATING, "server_busy"),
 ]
 
 HANDSHAKE = "CPU per connect–handshake–acquire–close"
@@ -228,4 +326,4 @@ ENCRYPTED = [
     *storm_rows("mTLS storm", MTLS_STORM),
 ]
 
-ROWS = PLAIN + ENCRYPTED
+ROWS = PLAIN + IN_MEMORY + ENCRYPTED

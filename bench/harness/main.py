@@ -17,7 +17,7 @@ from .plots import draw_all
 from .report import as_json, markdown, save, save_histograms
 from .running import measure_all
 
-OWN_PROGRAMS = ("load", "floor_server", "tls_floor_server")
+OWN_PROGRAMS = ("load", "floor_server", "tls_floor_server", "in_memory")
 
 
 def check_programs(options):

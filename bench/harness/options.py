@@ -36,6 +36,23 @@ class Options:
             "many": memory_sizes(1000 if self.quick else 19000)[1],
             "short_queues": memory_sizes(1000 if self.quick else 10000)[1] // 11,  # of an owner and ten
             "leaves": 100 if self.quick else 2000,
+            # Two descriptors each.
+            "with_heirs": memory_sizes(1000 if self.quick else 19000)[1] // 2,
+            **self.quantities_in_memory(),
+        }
+
+    def quantities_in_memory(self):
+        """Of the cases over a network in memory, which no descriptor limit binds."""
+        return {
+            "in_memory_few": 500 if self.quick else 1_000,
+            "in_memory_many": 5_000 if self.quick else 100_000,
+            "in_memory_heirs": 500 if self.quick else 10_000,
+            "in_memory_most": 10_000 if self.quick else 1_000_000,
+            "in_memory_rounds": 100 if self.quick else 20_000,
+            "in_memory_slices": 1 if self.quick else 7,
+            "in_memory_expiry_ms": 500 if self.quick else 4_000,  # leases
+            "in_memory_lease_ms": 400 if self.quick else 10_000,
+            "in_memory_beating_ms": 200 if self.quick else 30_000,
         }
 
     def fill_in(self, words):

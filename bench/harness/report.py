@@ -91,6 +91,8 @@ def markdown(summaries, facts, skipped, options, pictures=()):
     sizes = options.quantities()
     text += [f"- memory: between {sizes['sizes']} sessions; over TLS between {sizes['tls_sizes']}"]
     text += [f"- many sessions, and a long queue: {sizes['many']:,}"]
+    few, many, most = (f"{sizes[f'in_memory_{name}']:,}" for name in ("few", "many", "most"))
+    text += [f"- in memory: few sessions are {few}, many {many}, the most {most}"]
     text += [f"- left out: {name}: {reason}" for name, reason in skipped.items()]
     if options.quick:
         text += ["- quick mode: these figures show that the programs work and nothing else"]

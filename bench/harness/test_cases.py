@@ -34,3 +34,11 @@ def test_words_in_braces_are_quantities_and_quick_ones_are_smaller():
     assert usual.fill_in(["--rounds", "{rounds}"]) == ["--rounds", "5000"]
     assert quick.fill_in(["--rounds", "{rounds}"]) == ["--rounds", "100"]
     assert quick.runs == 1
+
+
+def test_no_quantity_is_larger_when_quick():
+    usual, quick = parse_options([]).quantities(), parse_options(["--quick"]).quantities()
+    assert usual.keys() == quick.keys()
+    for name, value in usual.items():
+        if isinstance(value, int):
+            assert quick[name] <= value, name
