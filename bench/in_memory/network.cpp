@@ -97,7 +97,6 @@ struct network::poll_set {
 
 network::network(std::size_t connections)
     : size_{connections},
-      connections_{nullptr},
       backlog_ready_{check(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")} {
     void* const mapped = ::mmap(nullptr, size_ * sizeof(connection), PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);

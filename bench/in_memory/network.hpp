@@ -117,7 +117,7 @@ private:
     static inline thread_local std::int64_t done_here = 0;
 
     std::size_t size_;
-    connection* connections_;  // size_ of them, mapped
+    connection* connections_ = nullptr;  // size_ of them, mapped
 
     std::array<std::atomic<std::uint8_t>, system_descriptors_max> set_numbers_{};
     std::array<std::unique_ptr<poll_set>, sets_max + 1> sets_;
