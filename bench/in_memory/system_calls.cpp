@@ -21,7 +21,8 @@ network* network_of(int descriptor) noexcept {
 
 }  // namespace
 
-// NOLINTBEGIN(bugprone-reserved-identifier): the linker chooses these names
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker chooses these
+// names
 extern "C" {
 
 int __real_accept4(int listener, sockaddr* from, socklen_t* size, int flags);
@@ -93,4 +94,4 @@ int epoll_wait(int epoll, std::span<epoll_event> into, int timeout_ms) {
 }
 
 }  // namespace monolock::bench::in_memory::system
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
