@@ -100,7 +100,10 @@ acceptor::outcome acceptor::accept_one() {
         return outcome_of_error(errno);
     }
     const peer_address peer = peer_address::of(accepted.get(), from);
-    on_connection_({.descriptor = std::move(accepted), .slot = std::move(slot)}, peer);
+    on_connection_({.descriptor = std::move(accepted),
+                    .slot = std::move(slot),
+                    .breaks_off = from.ss_family == AF_UNIX},
+                   peer);
     return outcome::go_on;
 }
 

@@ -48,6 +48,8 @@ connection_socket::connection_socket(readiness_set& in, loose_connection connect
       watch_{in.add(descriptor_.get())} {
     if (!watch_) {
         close();
+    } else if (connection.breaks_off) {
+        watch_->expect_breaks();
     }
 }
 
@@ -128,11 +130,13 @@ void connection_socket::abort() noexcept {
 }
 
 loose_connection connection_socket::release() {
+    const bool breaks_off = watch_->breaks_off();
     watch_->let_go();
     watch_.reset();
     return {.descriptor = std::move(descriptor_),
             .slot = std::move(slot_),
-            .stream = std::move(stream_)};
+            .stream = std::move(stream_),
+            .breaks_off = breaks_off};
 }
 
 }  // namespace monolock::server

@@ -18,6 +18,7 @@ struct loose_connection {
     posix::descriptor descriptor;
     descriptor_budget::slot slot;
     std::unique_ptr<secure_stream> stream{};  // null: plain
+    bool breaks_off = false;                  // a receive may end before all that is there
 };
 
 // One non-blocking call on a stream socket, with the kernel's verdicts sorted as the engine wants

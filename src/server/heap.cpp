@@ -32,8 +32,8 @@ void trim_heap() noexcept {}
 
 #endif
 
-bool crowd_gauge::has_left(std::uint64_t sessions) noexcept {
-    peak_ = std::max(peak_, sessions);
+bool crowd_gauge::has_left(std::uint64_t most, std::uint64_t sessions) noexcept {
+    peak_ = std::max({peak_, most, sessions});
     if (peak_ - sessions < few || sessions > peak_ / 2) {
         return false;
     }
@@ -47,7 +47,8 @@ void heap_keeper::await_turn() {
         if (stopped) {
             return;
         }
-        if (gauge_.has_left(count_sessions_())) {
+        const crowd now = count_();
+        if (gauge_.has_left(now.most, now.sessions)) {
             trim_heap();
         }
         await_turn();

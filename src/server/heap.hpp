@@ -23,8 +23,9 @@ public:
     static constexpr std::uint64_t few = 1000;
 
     // Whether at least half of the sessions, and not just a few, have left since there were most of
-    // them, or since this was last true.
-    [[nodiscard]] bool has_left(std::uint64_t sessions) noexcept;
+    // them, or since this was last true. `most` is how many there were at one time since the last
+    // question, so that a crowd is not missed that came and left in between.
+    [[nodiscard]] bool has_left(std::uint64_t most, std::uint64_t sessions) noexcept;
 
 private:
     std::uint64_t peak_ = 0;
@@ -36,8 +37,13 @@ class heap_keeper {
 public:
     static constexpr std::chrono::seconds interval{2};
 
-    heap_keeper(loop& on, std::function<std::uint64_t()> count_sessions)
-        : timer_{on}, count_sessions_{std::move(count_sessions)} {}
+    // What is there now, and the most since the last look.
+    struct crowd {
+        std::uint64_t most = 0;
+        std::uint64_t sessions = 0;
+    };
+
+    heap_keeper(loop& on, std::function<crowd()> count) : timer_{on}, count_{std::move(count)} {}
 
     void start() { await_turn(); }
 
@@ -45,7 +51,7 @@ private:
     void await_turn();
 
     loop_timer timer_;
-    std::function<std::uint64_t()> count_sessions_;
+    std::function<crowd()> count_;
     crowd_gauge gauge_;
 };
 

@@ -71,7 +71,8 @@ std::uint32_t readiness_set::watch::events() const noexcept {
     if (listens_) {
         return std::uint32_t{EPOLLIN} | std::uint32_t{EPOLLEXCLUSIVE};
     }
-    return EPOLLET | EPOLLIN | EPOLLRDHUP | (output_asked_ ? std::uint32_t{EPOLLOUT} : 0U);
+    return EPOLLET | EPOLLIN | EPOLLRDHUP | EPOLLPRI |
+           (output_asked_ ? std::uint32_t{EPOLLOUT} : 0U);
 }
 
 void readiness_set::watch::take_event(std::uint32_t what) {
@@ -85,6 +86,7 @@ void readiness_set::watch::take_event(std::uint32_t what) {
     const bool input = ends || (what & EPOLLIN) != 0;
     const bool output = (what & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0;
     ended_ = ended_ || ends;
+    breaks_off_ = breaks_off_ || (what & EPOLLPRI) != 0;
     input_ready_ = input_ready_ || input;
     if (reader_until_ == readiness::input ? input : output) {
         call_reader();

@@ -87,9 +87,15 @@ public:
         void readable_anyway(readiness_handler& who);
 
         // To be said after each receive that found the socket empty, or returned less than it had
-        // room for: only what comes later is worth a wait then.
+        // room for: only what comes later is worth a wait then. Less is as good as empty, but for
+        // a stream whose receives break off before all that is there.
         void found_empty() noexcept { input_ready_ = false; }
-        void found_less() noexcept { input_ready_ = input_ready_ && ended_; }
+        void found_less() noexcept { input_ready_ = input_ready_ && (ended_ || breaks_off_); }
+
+        // A Unix socket, whose receive ends behind bytes that bring a descriptor. (That of TCP ends
+        // before urgent data, which the set sees by itself.)
+        void expect_breaks() noexcept { breaks_off_ = true; }
+        [[nodiscard]] bool breaks_off() const noexcept { return breaks_off_; }
 
         // No more input will come than there is, as far as the set was told.
         [[nodiscard]] bool has_ended() const noexcept { return ended_; }
@@ -117,6 +123,7 @@ public:
         bool listens_ : 1 = false;      // level triggered, and its wait never ends
         bool input_ready_ : 1 = false;  // as far as is known
         bool ended_ : 1 = false;  // no more input will come than there is: its end is there, too
+        bool breaks_off_ : 1 = false;  // a short receive may have left something
         bool output_asked_ : 1 = false;
         bool given_back_ : 1 = false;
         bool in_due_ : 1 = false;  // the set's list of those to call has it

@@ -127,7 +127,7 @@ private:
     void open_shards();
     void add_reloads();
     [[nodiscard]] outside_counts count_outside() const;
-    [[nodiscard]] std::uint64_t count_sessions() const;
+    [[nodiscard]] heap_keeper::crowd count_sessions();
     void open_http(inherited_sockets inherited);
     void describe_http();
     void log_addresses();
@@ -284,10 +284,11 @@ outside_counts server::count_outside() const {
             .reload_failures_audit = reload_.failures("audit")};
 }
 
-std::uint64_t server::count_sessions() const {
-    std::uint64_t sum = 0;
+heap_keeper::crowd server::count_sessions() {
+    heap_keeper::crowd sum;
     for (const auto& each : around_.shards) {
-        sum += each->counters().sessions();
+        sum.most += each->counters().take_sessions_peak();
+        sum.sessions += each->counters().sessions();
     }
     return sum;
 }

@@ -94,6 +94,7 @@ public:
 
     // Written by this shard, read by anybody at any time.
     [[nodiscard]] const shard_counters& counters() const noexcept { return counters_; }
+    [[nodiscard]] shard_counters& counters() noexcept { return counters_; }
 
     // A claim for a name of this shard, from another.
     void hand_over(claim_arrival claim);

@@ -20,6 +20,9 @@ void shard_counters::take(const core::fact& what, std::size_t sessions,
         return;
     }
     sessions_.set(sessions);
+    if (sessions > sessions_peak_.load(std::memory_order_relaxed)) {
+        sessions_peak_.store(sessions, std::memory_order_relaxed);
+    }
     if (const auto* const grant = std::get_if<core::granted>(&what)) {
         locks_held_.set(locks_held_.value() + 1);
         waits_.add(grant->waited);

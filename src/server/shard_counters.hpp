@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 
@@ -64,6 +65,11 @@ public:
         return errors_[index].value();
     }
     [[nodiscard]] std::uint64_t sessions() const noexcept { return sessions_.value(); }
+    // The most at one time since this was last asked. For one reader alone. A maximum that is
+    // reached in the moment of asking may be said again the next time.
+    [[nodiscard]] std::uint64_t take_sessions_peak() noexcept {
+        return sessions_peak_.exchange(0, std::memory_order_relaxed);
+    }
     [[nodiscard]] std::uint64_t locks_held() const noexcept { return locks_held_.value(); }
 
     // Of every grant, that which waited for nobody included.
@@ -80,6 +86,7 @@ private:
     std::array<telemetry::counter, end_reasons.size()> releases_;
     std::array<telemetry::counter, error_codes.size()> errors_;
     telemetry::gauge sessions_;
+    std::atomic<std::uint64_t> sessions_peak_{0};
     telemetry::gauge locks_held_;
     claim_times waits_{claim_bounds};
     claim_times holds_{claim_bounds};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -10,7 +11,8 @@ namespace monolock::server {
 // Who has begun goes on first, in the order of arrival: what was computed for it is not lost to a
 // timeout. Of those who have not begun the newest begins, since the oldest is the next to be given
 // up, by its client or here. In the order of arrival, a storm longer than the clients' patience
-// would have every handshake begun and none finished, and the clients come back for more.
+// would have every handshake begun and none finished, and the clients come back for more. Now and
+// then one begins all the same, so that peers who spin out what they have begun keep nobody out.
 template <class Step>
 class step_queue {
 public:
@@ -21,7 +23,9 @@ public:
 
     // Must not be empty.
     [[nodiscard]] Step take() {
-        const bool goes_on = !begun_.empty();
+        const bool is_turn_of_new = !new_.empty() && (begun_.empty() || in_a_row_ == in_a_row_max);
+        in_a_row_ = is_turn_of_new ? 0 : std::min(in_a_row_ + 1, in_a_row_max);
+        const bool goes_on = !is_turn_of_new;
         Step next = std::move(goes_on ? begun_.front() : new_.back());
         goes_on ? begun_.pop_front() : new_.pop_back();
         return next;
@@ -37,6 +41,9 @@ public:
     }
 
 private:
+    static constexpr int in_a_row_max = 7;
+
+    int in_a_row_ = 0;  // steps of those who have begun
     std::deque<Step> begun_;
     std::deque<Step> new_;
 };

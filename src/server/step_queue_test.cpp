@@ -40,6 +40,19 @@ TEST(step_queue, the_newest_begins_first) {
     EXPECT_EQ(all_of(queue), "31");
 }
 
+// Peers who answer a step at once and never finish keep the queue of those who have begun full.
+TEST(step_queue, who_is_new_begins_now_and_then_all_the_same) {
+    step_queue<char> queue;
+    queue.add_begun('b');
+    queue.add_new('n');
+    std::string taken;
+    while (taken.find('n') == std::string::npos && taken.size() < 100) {
+        taken += queue.take();
+        queue.add_begun('b');
+    }
+    EXPECT_EQ(taken, "bbbbbbbn");
+}
+
 TEST(step_queue, the_oldest_that_are_over_are_forgotten) {
     step_queue<char> queue;
     queue.add_new('x');

@@ -1,6 +1,7 @@
 """One frame for each message, with the state at the moment it was handled, and one pushed ACQUIRED."""
 
 import random
+import socket
 import time
 
 import pytest
@@ -187,3 +188,33 @@ def test_farewell_of_an_admitted_session_after_a_pause(server):
             server.resume()
         assert owner.all_frames() == [Acquired(token), Acquired(token), Eof()]
         waiter.expect_acquired()
+
+
+def send_with_urgent_byte(client):
+    """The kernel ends a receive before the urgent byte, which is no part of the stream."""
+    client.sock.send(HEARTBEAT_FRAME)
+    client.sock.send(b"!", socket.MSG_OOB)
+
+
+def send_with_descriptor(client):
+    """And behind the bytes that a descriptor came with."""
+    socket.send_fds(client.sock, [HEARTBEAT_FRAME], [client.fileno()])
+
+
+@pytest.mark.parametrize(
+    ("transport", "send_first"),
+    [("tcp", send_with_urgent_byte), ("unix", send_with_descriptor)],
+    ids=["urgent data", "a descriptor"],
+)
+def test_what_lies_behind_a_receive_that_broke_off_is_answered(start_server, tmp_path, transport, send_first):
+    server = start_server(listen=f"unix:{tmp_path}/m.sock") if transport == "unix" else start_server()
+    with server.connect() as client:
+        client.own("behind")
+        for _ in range(10):
+            server.pause()  # so that all of it is there when the server looks
+            send_first(client)
+            client.send(HEARTBEAT_FRAME * 3)
+            server.resume()
+            for _ in range(4):
+                client.expect_acquired()
+        client.expect_silence(0.1)
