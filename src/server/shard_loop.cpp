@@ -37,25 +37,30 @@ itimerspec absolute(core::time_point when) noexcept {
 
 }  // namespace
 
+// Calls back for each edge, as long as the set lives.
 class shard_loop::signal_handler final : public readiness_handler {
 public:
-    explicit signal_handler(std::function<void()> came) : came_{std::move(came)} {}
-
-    void wait_for_next(readiness_set::watch& on) {
-        watch_ = &on;
-        watch_->found_empty();
-        watch_->await_readable(*this);
+    static void begin(readiness_set::watch& on, std::function<void()> came) {
+        const boost::intrusive_ptr<signal_handler> made{new signal_handler{on, std::move(came)}};
+        made->wait_for_next();
     }
 
 private:
+    signal_handler(readiness_set::watch& on, std::function<void()> came)
+        : watch_{&on}, came_{std::move(came)} {}
+
+    void wait_for_next() {
+        watch_->found_empty();
+        watch_->await_readable(*this);
+    }
     void on_readable() override {
-        wait_for_next(*watch_);
+        wait_for_next();
         came_();
     }
     void on_writable() override {}  // never awaited
 
+    readiness_set::watch* watch_;
     std::function<void()> came_;
-    readiness_set::watch* watch_ = nullptr;
 };
 
 shard_loop::shard_loop()
@@ -66,18 +71,8 @@ shard_loop::shard_loop()
     if (!wake_watch_ || !alarm_watch_) {
         throw std::system_error{errno, std::generic_category(), "epoll"};
     }
-    const auto on_wake = [this] { call_others(); };
-    const auto on_alarm = [this] { call_passed_timers(); };
-    boost::intrusive_ptr {
-        new signal_handler {
-            on_wake
-        }
-        } -> wait_for_next(*wake_watch_);
-    boost::intrusive_ptr {
-        new signal_handler {
-            on_alarm
-        }
-        } -> wait_for_next(*alarm_watch_);
+    signal_handler::begin(*wake_watch_, [this] { call_others(); });
+    signal_handler::begin(*alarm_watch_, [this] { call_passed_timers(); });
 }
 
 void shard_loop::enqueue(std::unique_ptr<task> work) {
