@@ -77,6 +77,9 @@ def start_and_kill(server, number, dice):
     with Lifeline() as life, life.run(server, name, *PIPELINE) as run:
         if number % 2:
             time.sleep(dice.uniform(0, 0.02))  # somewhere between fork and a running job
+        elif number % 4:
+            wait_until(lambda: processes_of(name), "the job")  # however busy the machine is
+            time.sleep(dice.uniform(0, 0.005))
         else:
             server.granted(name)
             time.sleep(dice.uniform(0, 0.005))
