@@ -58,21 +58,13 @@ stage::prepared_heap::prepared_heap() {
     server::prepare_heap();
 }
 
+// Ownership is remembered, as with an admin API.
 stage::stage(network& over, std::size_t shards)
     : log_{telemetry::log_level::info, telemetry::log_format::text},
-      around_{.tokens = {},
-              .accepting = {},
-              .hints = {},
-              .tls_handshake_errors = 0,
-              .access_at_start = {},
-              .acl_denials = 0,
-              .last_session_id = 0,
-              .hasher = core::name_hasher{{}},
+      around_{.hasher = core::name_hasher{{}},
               .io_timeout = std::chrono::seconds{5},
-              .tls_at_start = {},
               .log = &log_,
-              .remembers_ownership = true,  // as with an admin API
-              .shards = {}} {
+              .remembers_ownership = true} {
     around_.accepting.budget.open(std::numeric_limits<std::int32_t>::max());
     for (std::size_t number = 0; number < shards; ++number) {
         around_.shards.push_back(std::make_unique<server::shard>(around_, number));

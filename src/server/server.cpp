@@ -177,20 +177,13 @@ server::server(const config::server_config& configuration, inherited_sockets inh
       tls_{open_tls_files(configuration)},
       access_{open_access_file(configuration)},
       listener_{open_lock_port(configuration, std::move(inherited.listen))},
-      around_{
-          .tokens = {},
-          .accepting = {},
-          .hints = {},
-          .tls_handshake_errors = 0,
-          .access_at_start = access_ ? access_->policy() : access_policy{},
-          .acl_denials = 0,
-          .last_session_id = 0,
-          .hasher = make_hasher(),
-          .io_timeout = configuration.io_timeout,
-          .tls_at_start = tls_ ? tls_->setting() : tls_setting{},
-          .log = &log_,
-          .remembers_ownership = configuration.admin_listen.has_value() || !inherited.admin.empty(),
-          .shards = {}},
+      around_{.access_at_start = access_ ? access_->policy() : access_policy{},
+              .hasher = make_hasher(),
+              .io_timeout = configuration.io_timeout,
+              .tls_at_start = tls_ ? tls_->setting() : tls_setting{},
+              .log = &log_,
+              .remembers_ownership =
+                  configuration.admin_listen.has_value() || !inherited.admin.empty()},
       watchdog_{loop_, shard_count(configuration),
                 [this](std::size_t number, shard::callback answer) {
                     around_.shards[number]->ask(std::move(answer));
@@ -287,7 +280,7 @@ outside_counts server::count_outside() const {
 heap_keeper::crowd server::count_sessions() {
     heap_keeper::crowd sum;
     for (const auto& each : around_.shards) {
-        sum.most += each->counters().take_sessions_peak();
+        sum.most += each->take_sessions_peak();
         sum.sessions += each->counters().sessions();
     }
     return sum;

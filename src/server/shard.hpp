@@ -35,22 +35,22 @@ class shard;
 // with each connection, claim or grant has cache lines of its own: the rest is read with every
 // heartbeat, on every shard.
 struct shard_surroundings {
-    alignas(cache_line_bytes) token_counter tokens;
-    alignas(cache_line_bytes) acceptor::surroundings accepting;
+    alignas(cache_line_bytes) token_counter tokens{};
+    alignas(cache_line_bytes) acceptor::surroundings accepting{};
     // Seldom asked for, and seldom changed.
-    std::array<log_gate, foreign_protocol_count> hints;
+    std::array<log_gate, foreign_protocol_count> hints{};
     std::atomic<std::uint64_t> tls_handshake_errors{0};  // handshakes that came to nothing
-    access_policy access_at_start;
+    access_policy access_at_start{};
     std::atomic<std::uint64_t> acl_denials{0};  // claims refused and waiters sent away
     alignas(cache_line_bytes) std::atomic<std::uint64_t> last_session_id{0};
     // From here on nothing changes once the shards run.
     alignas(cache_line_bytes) core::name_hasher hasher;
     core::nanoseconds io_timeout;
-    tls_setting tls_at_start;  // without context: connections are plain
+    tls_setting tls_at_start{};  // without context: connections are plain
     logger* log;
-    audit_log* audit = nullptr;                  // null: off
-    bool remembers_ownership = false;            // for those who ask later who had a lock
-    std::vector<std::unique_ptr<shard>> shards;  // complete before the first one runs
+    audit_log* audit = nullptr;                    // null: off
+    bool remembers_ownership = false;              // for those who ask later who had a lock
+    std::vector<std::unique_ptr<shard>> shards{};  // complete before the first one runs
 };
 
 // One thread, one loop, one lock table, and every session on the names that hash to it. Any shard
@@ -94,7 +94,10 @@ public:
 
     // Written by this shard, read by anybody at any time.
     [[nodiscard]] const shard_counters& counters() const noexcept { return counters_; }
-    [[nodiscard]] shard_counters& counters() noexcept { return counters_; }
+    // As shard_counters has it: for one reader alone, of any thread.
+    [[nodiscard]] std::uint64_t take_sessions_peak() noexcept {
+        return counters_.take_sessions_peak();
+    }
 
     // A claim for a name of this shard, from another.
     void hand_over(claim_arrival claim);

@@ -25,9 +25,8 @@ public:
     [[nodiscard]] Step take() {
         const bool is_turn_of_new = !new_.empty() && (begun_.empty() || in_a_row_ == in_a_row_max);
         in_a_row_ = is_turn_of_new ? 0 : std::min(in_a_row_ + 1, in_a_row_max);
-        const bool goes_on = !is_turn_of_new;
-        Step next = std::move(goes_on ? begun_.front() : new_.back());
-        goes_on ? begun_.pop_front() : new_.pop_back();
+        Step next = std::move(is_turn_of_new ? new_.back() : begun_.front());
+        is_turn_of_new ? new_.pop_back() : begun_.pop_front();
         return next;
     }
 

@@ -28,18 +28,11 @@ public:
     };
 
     explicit shard_stage(settings wishes)
-        : around_{.tokens = {},
-                  .accepting = {},
-                  .hints = {},
-                  .tls_handshake_errors = 0,
-                  .access_at_start = std::move(wishes.access),
-                  .acl_denials = 0,
-                  .last_session_id = 0,
+        : around_{.access_at_start = std::move(wishes.access),
                   .hasher = core::name_hasher{{}},
                   .io_timeout = std::chrono::seconds{5},
                   .tls_at_start = std::move(wishes.tls),
-                  .log = &log_,
-                  .shards = {}} {
+                  .log = &log_} {
         posix::descriptor listening{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)};
         socklen_t size = sizeof address_;
         address_.sin_family = AF_INET;
