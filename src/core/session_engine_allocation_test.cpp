@@ -2,44 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "core/session_engine.hpp"
+#include "support/counted_heap.hpp"
 #include "support/scripted_ports.hpp"
-
-namespace {
-
-std::size_t allocations = 0;
-
-void* count_and_allocate(std::size_t size) {
-    ++allocations;
-    if (void* const memory = std::malloc(size == 0 ? 1 : size)) {  // NOLINT(*-no-malloc)
-        return memory;
-    }
-    throw std::bad_alloc{};
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-    return count_and_allocate(size);
-}
-void* operator new[](std::size_t size) {
-    return count_and_allocate(size);
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);  // NOLINT(*-no-malloc)
-}
-void operator delete[](void* memory) noexcept {
-    std::free(memory);  // NOLINT(*-no-malloc)
-}
-void operator delete(void* memory, std::size_t /*size*/) noexcept {
-    std::free(memory);  // NOLINT(*-no-malloc)
-}
-void operator delete[](void* memory, std::size_t /*size*/) noexcept {
-    std::free(memory);  // NOLINT(*-no-malloc)
-}
 
 namespace monolock::core {
 namespace {
@@ -83,7 +48,7 @@ TEST(session_engine_allocations, a_heartbeat_makes_none) {
         engine.admit(*who, {.lease_ms = 1'000, .name = "nightly"}, name_hash{1}, clock.now(), {});
         engine.readable(*who);
     }
-    const std::size_t before = allocations;
+    const std::size_t before = test::counted_heap().allocations;
     ASSERT_GT(before, 0U) << "nothing is counted";
     for (int beat = 0; beat < 1'000; ++beat) {
         clock.advance(std::chrono::milliseconds{250});
@@ -92,7 +57,7 @@ TEST(session_engine_allocations, a_heartbeat_makes_none) {
         // Re-arms the deadlines, which is where heartbeats are paid for.
         ASSERT_FALSE(engine.judge(9));
     }
-    EXPECT_EQ(allocations - before, 0U);
+    EXPECT_EQ(test::counted_heap().allocations - before, 0U);
     EXPECT_EQ(owner.bytes_sent, 1'002 * protocol::acquired_bytes);
     EXPECT_EQ(waiter.bytes_sent, 1'002U);
     engine.withhold_grants();
