@@ -1,39 +1,24 @@
 """Measures, judges, reports."""
 
-import os
-import pathlib
 import signal
 import sys
-import tempfile
 
 from .cases import ROWS
-from .certificates import make_certificates
 from .errors import CannotMeasure
 from .judging import summarise
 from .machine import load_average, machine_facts
 from .options import parse_options
 from .peers import accounting, versions
 from .plots import draw_all
+from .preparing import prepared
 from .report import as_json, markdown, save, save_histograms
 from .running import measure_all
 
-OWN_PROGRAMS = ("load", "floor_server", "tls_floor_server", "in_memory")
-
-
-def check_programs(options):
-    for program in [options.folder / name for name in OWN_PROGRAMS] + [options.server]:
-        if not os.access(program, os.X_OK):
-            raise CannotMeasure(f"{program} is not there: `make build` builds it")
-
-
 def measure_and_report(options):
-    check_programs(options)
     rows = [row for row in ROWS if options.only in row.title]
-    facts, skipped = machine_facts(options) | versions(options), {}
-    facts["CPU of a peer"] = accounting()
-    with tempfile.TemporaryDirectory(prefix="monolock-bench-") as folder:
-        options.scratch = pathlib.Path(folder)
-        make_certificates(options.scratch)
+    with prepared(options):
+        facts, skipped = machine_facts(options) | versions(options), {}
+        facts["CPU of a peer"] = accounting()
         measured = measure_all(rows, options, skipped)
     facts["load average after"] = load_average()
     summaries = [summarise(row, measured[row.measurement.title]) for row in rows]

@@ -90,7 +90,7 @@ class ManySessions:
     def __enter__(self):
         with contextlib.ExitStack() as stack:
             self.running = stack.enter_context(self.server.started(self.options))
-            self.pid = int(self.running.flags[self.running.flags.index("--pid") + 1])
+            self.pid = self.running.pid
             self.stack = stack.pop_all()
         return self
 

@@ -1,18 +1,14 @@
 """bench/many_sessions: opens them, says what they cost, and lets them beat."""
 
 import argparse
-import pathlib
 import sys
-import tempfile
 import time
 
-from .certificates import make_certificates
 from .errors import CannotMeasure
-from .first_grant import free_port
-from .main import check_programs
 from .many_sessions import SESSIONS_MAX, Limits, ManySessions, slope
-from .options import ROOT, Options
-from .servers import Monolock
+from .options import add_server_flags, options_of
+from .preparing import prepared
+from .servers import Monolock, free_port
 
 MEBIBYTE = 1 << 20
 
@@ -24,10 +20,7 @@ def parse(arguments=None):
     parser.add_argument("--sessions", type=int, default=SESSIONS_MAX, help="at most (default %(default)s)")
     parser.add_argument("--minutes", type=float, default=10, help="for which they beat (default %(default)s)")
     parser.add_argument("--lease-ms", type=int, default=10_000, help="everybody's (default %(default)s)")
-    parser.add_argument("--transport", choices=("plain", "tls", "mtls"), default="plain")
-    parser.add_argument("--threads", type=int, default=1, help="of the server (default %(default)s)")
-    parser.add_argument("--build-dir", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--server", type=pathlib.Path, help="another server program")
+    add_server_flags(parser)
     return parser.parse_args(arguments)
 
 
@@ -62,30 +55,19 @@ def beat(many, minutes):
 
 
 def run(flags):
-    options = Options(
-        quick=False,
-        runs=1,
-        seconds=1.0,
-        only="",
-        build_dir=flags.build_dir,
-        server=flags.server or flags.build_dir / "monolock",
-    )
-    check_programs(options)
+    options = options_of(flags)
     limits = Limits(flags.sessions)
     for line in limits.lines():
         say(line)
     ops = f"127.0.0.1:{free_port()}"
     server = Monolock("server", flags.transport, threads=flags.threads, arguments=("-ops-listen", ops))
-    with tempfile.TemporaryDirectory(prefix="monolock-bench-") as folder:
-        options.scratch = pathlib.Path(folder)
-        make_certificates(options.scratch)
-        with ManySessions(server, ops, options, limits, flags.lease_ms) as many:
-            many.open_all(say_memory)
-            say(
-                f"a session: {slope(many.samples, 'server'):,.0f} bytes of the server, and "
-                f"{slope(many.samples, 'kernel'):,.0f} of the kernel for both ends of its connection"
-            )
-            return beat(many, flags.minutes)
+    with prepared(options), ManySessions(server, ops, options, limits, flags.lease_ms) as many:
+        many.open_all(say_memory)
+        say(
+            f"a session: {slope(many.samples, 'server'):,.0f} bytes of the server, and "
+            f"{slope(many.samples, 'kernel'):,.0f} of the kernel for both ends of its connection"
+        )
+        return beat(many, flags.minutes)
 
 
 def main():

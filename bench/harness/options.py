@@ -78,14 +78,31 @@ def descriptor_limit():
     return int(pathlib.Path("/proc/sys/fs/nr_open").read_text())
 
 
+def add_program_flags(parser):
+    parser.add_argument("--build-dir", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--server", type=pathlib.Path, help="another server program to measure")
+
+
+def add_server_flags(parser):
+    """For a program that measures one server."""
+    parser.add_argument("--transport", choices=("plain", "tls", "mtls"), default="plain")
+    parser.add_argument("--threads", type=int, default=1, help="of the server (default %(default)s)")
+    add_program_flags(parser)
+
+
+def options_of(flags):
+    """For a program whose one measurement the flags describe."""
+    server = flags.server or flags.build_dir / "monolock"
+    return Options(quick=False, runs=1, seconds=1.0, only="", build_dir=flags.build_dir, server=server)
+
+
 def parse_options(arguments=None):
     parser = argparse.ArgumentParser(prog="bench/run", description="Measures the server against the floor.")
     parser.add_argument("--quick", action="store_true", help="a smoke test; its figures mean nothing")
     parser.add_argument("--runs", type=int, default=5, help="runs of each case (default %(default)s)")
     parser.add_argument("--seconds", type=float, default=1.0, help="length of a run (default %(default)s)")
     parser.add_argument("--only", default="", metavar="WORD", help="only the cases with it in their title")
-    parser.add_argument("--build-dir", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--server", type=pathlib.Path, help="another server program to measure")
+    add_program_flags(parser)
     options = Options(**vars(parser.parse_args(arguments)))
     options.server = options.server or options.build_dir / "monolock"
     if options.quick:

@@ -138,7 +138,8 @@ class Peer:
                 try:
                     self.wait_until_ready(process, port, log)
                     flags = ["--server", f"127.0.0.1:{port}", "--pid", str(process.pid)]
-                    yield Running(f"127.0.0.1:{port}", (*flags, *(["--cgroup", str(cgroup)] if cgroup else [])))
+                    flags += ["--cgroup", str(cgroup)] if cgroup else []
+                    yield Running(f"127.0.0.1:{port}", process.pid, tuple(flags))
                 finally:
                     end(process, self.end_signal)
 

@@ -24,6 +24,7 @@ class Running:
     """A server that listens."""
 
     address: str  # of its clients, IPv4:PORT
+    pid: int
     flags: tuple[str, ...]  # tell the client program where it is and whose CPU and memory to read
     admin: str | None = None  # the operators' address
 
@@ -44,15 +45,9 @@ class LoggingServer:
 
     @contextlib.contextmanager
     def started(self, options):
-        with tempfile.TemporaryFile("w+") as log:
-            process = subprocess.Popen(self.command(options), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-            try:
-                address, admin = wait_for_addresses(process, log)
-                flags = ["--server", address, "--pid", str(process.pid), *self.transport_flags(options)]
-                yield Running(address, tuple(flags), admin)
-            finally:
-                process.kill()
-                process.wait()
+        with listening(self.command(options)) as (process, address, admin):
+            flags = ["--server", address, "--pid", str(process.pid), *self.transport_flags(options)]
+            yield Running(address, process.pid, tuple(flags), admin)
 
     def transport_flags(self, options):
         """What makes the load generator speak TLS."""
@@ -89,6 +84,18 @@ class Monolock(LoggingServer):
         if self.transport == "mtls":
             command += ["-tls-client-ca", options.scratch / "authority.pem"]
         return command
+
+
+@contextlib.contextmanager
+def listening(command):
+    """The process of such a server from when it listens, its clients' address, and its operators' or None."""
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        try:
+            yield process, *wait_for_addresses(process, log)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def wait_for_addresses(process, log):

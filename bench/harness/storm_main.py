@@ -2,14 +2,11 @@
 
 import argparse
 import json
-import pathlib
 import sys
-import tempfile
 
-from .certificates import make_certificates
 from .errors import CannotMeasure
-from .main import check_programs
-from .options import DESCRIPTORS_SPARE, ROOT, Options, descriptor_limit
+from .options import DESCRIPTORS_SPARE, add_server_flags, descriptor_limit, options_of
+from .preparing import prepared
 from .servers import Monolock
 from .storms import KINDS, restart, storm
 
@@ -19,13 +16,10 @@ def parse(arguments=None):
     parser.add_argument("--newcomers", type=int, help="(default: all that the descriptor limit allows)")
     parser.add_argument("--present", type=int, default=1000, help="who beat meanwhile (default %(default)s)")
     parser.add_argument("--lease-ms", type=int, default=10_000, help="theirs (default %(default)s)")
-    parser.add_argument("--transport", choices=("plain", "tls", "mtls"), default="plain")
-    parser.add_argument("--threads", type=int, default=1, help="of the server (default %(default)s)")
     parser.add_argument("--processes", type=int, default=1, help="that make the storm (default %(default)s)")
     parser.add_argument("--restart", action="store_true", help="kill the server and see all return instead")
     parser.add_argument("--json", action="store_true", help="all figures")
-    parser.add_argument("--build-dir", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--server", type=pathlib.Path, help="another server program")
+    add_server_flags(parser)
     flags = parser.parse_args(arguments)
     if flags.newcomers is None:
         here = 0 if flags.restart else flags.present
@@ -34,19 +28,9 @@ def parse(arguments=None):
 
 
 def measure(flags):
-    options = Options(
-        quick=False,
-        runs=1,
-        seconds=1.0,
-        only="",
-        build_dir=flags.build_dir,
-        server=flags.server or flags.build_dir / "monolock",
-    )
-    check_programs(options)
+    options = options_of(flags)
     server = Monolock("server", flags.transport, threads=flags.threads)
-    with tempfile.TemporaryDirectory(prefix="monolock-bench-") as folder:
-        options.scratch = pathlib.Path(folder)
-        make_certificates(options.scratch)
+    with prepared(options):
         if flags.restart:
             return restart(server, options, clients=flags.newcomers, processes=flags.processes)
         return storm(

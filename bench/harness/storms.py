@@ -3,13 +3,10 @@ after the server was killed."""
 
 import contextlib
 import pathlib
-import subprocess
-import tempfile
 import time
 
 from .crowds import Crowd, shares, total, worst
-from .first_grant import free_port
-from .servers import wait_for_addresses
+from .servers import free_port, listening
 
 OTHERS_FIRST = 10_000_000  # the locks of those who were there before
 CALM_SECONDS = 2.0
@@ -91,7 +88,7 @@ def restart(server, options, *, clients, processes=1):
     address = f"127.0.0.1:{free_port()}"
     flags = ["--server", address, "--pid", "0", *server.transport_flags(options)]
     with contextlib.ExitStack() as stack:
-        with process_at(server, options, address) as first:
+        with listening(server.command(options, address)) as (first, *_):
             coming = start_storm(stack, flags, options, clients, processes)
             at_first = figures_of([each.next() for each in coming])
             drops = listen_drops()
@@ -99,28 +96,15 @@ def restart(server, options, *, clients, processes=1):
             first.kill()
             first.wait()
             died = time.monotonic()
-        stack.enter_context(process_at(server, options, address))
-        listening = time.monotonic()
+        stack.enter_context(listening(server.command(options, address)))
+        listens = time.monotonic()
         again = [each.next() for each in coming]
         all_back = time.monotonic()
     return {
         **figures_of(again),
         "first_storm_seconds": at_first["seconds"],
         "kill_seconds": died - started,
-        "listening_seconds": listening - started,
+        "listening_seconds": listens - started,
         "all_back_seconds": all_back - started,
         "listen_drops": listen_drops() - drops,
     }
-
-
-@contextlib.contextmanager
-def process_at(server, options, address):
-    with tempfile.TemporaryFile("w+") as log:
-        command = server.command(options, address)
-        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        try:
-            wait_for_addresses(process, log)
-            yield process
-        finally:
-            process.kill()
-            process.wait()
