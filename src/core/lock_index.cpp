@@ -26,11 +26,13 @@ void lock_index::insert(named_lock& lock) {
 }
 
 // A table that holds less than an eighth of what it has room for shrinks to twice what it holds, so
-// that it takes many more locks that come or go before it does so again. The smallest one stays: a
-// few locks that come and go cost no allocation. Without memory for the smaller one it stays, too.
+// that it takes many more locks that come or go before it does so again. One that is empty gives
+// all back: kept, and spread among the sessions of a crowd, such tables would hold the pages of the
+// crowd when it has left. Without memory for the smaller one it stays as it is.
 void lock_index::shrink_if_sparse(table& one) noexcept {
-    constexpr std::size_t room_kept = 16;
-    if (one.bucket_count() <= room_kept || one.size() >= one.bucket_count() / 8) {
+    constexpr std::size_t least_room = 32;  // no table with locks has less
+    const bool is_sparse = one.bucket_count() > least_room && one.size() < one.bucket_count() / 8;
+    if (!is_sparse && !one.empty()) {
         return;
     }
     try {

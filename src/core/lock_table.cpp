@@ -11,6 +11,11 @@ std::string_view session::lock_name() const noexcept {
     return lock_->name;
 }
 
+name_hash session::lock_hash() const noexcept {
+    MONOLOCK_ASSERT(lock_ != nullptr);
+    return lock_->hash;
+}
+
 lock_table::~lock_table() {
     MONOLOCK_ASSERT(deadlines_.empty());
     MONOLOCK_ASSERT(places_.empty());
@@ -28,11 +33,14 @@ void lock_table::acquire(session& who, std::string_view name, name_hash hash,
     who.armed_ = who.deadline();
     deadlines_.insert(who);
 
-    if (lock.owner == nullptr && granting_ == granting::given) {
-        // Invariant 6: a lock without an owner has no queue, so nobody is overtaken.
-        MONOLOCK_ASSERT(lock.waiters.empty());
-        grant(who, now, out);
-        return;
+    const bool free = lock.owner == nullptr && granting_ == granting::given;
+    // Invariant 6: a lock without an owner has no queue, unless it is idle; nobody is overtaken.
+    MONOLOCK_ASSERT(!free || lock.waiters.empty() != lock.in_idle.is_linked());
+    if (free && lock.waiters.empty()) {
+        if (grant(who, lock, now, out)) {
+            return;
+        }
+        idle_.push_back(lock);
     }
     who.state_ = session_state::waiting;
     lock.waiters.push_back(who);
@@ -52,15 +60,28 @@ void lock_table::end(session& who, end_reason why, time_point now, fact_list& ou
     deadlines_.erase(deadlines_.iterator_to(who));
     out.emplace_back(ended{.who = &who, .why = why, .was = was, .lasted = now - who.since_});
 
+    bool next_may_own = was == session_state::owning;
     if (was == session_state::waiting) {
+        next_may_own = lock.in_idle.is_linked() && &lock.waiters.front() == &who;
         lock.waiters.erase(lock.waiters.iterator_to(who));
     } else {
         lock.owner = nullptr;
-        if (granting_ == granting::given) {
-            promote_next(lock, now, out);
-        }
+    }
+    if (next_may_own && granting_ == granting::given) {
+        promote_next(lock, now, out);
     }
     forget_if_unused(lock);
+}
+
+void lock_table::retry_grant(time_point now, fact_list& out) {
+    if (granting_ == granting::given) {
+        promote_next(idle_.front(), now, out);
+    }
+}
+
+void lock_table::grant_again() noexcept {
+    MONOLOCK_ASSERT(places_.empty());
+    granting_ = granting::given;
 }
 
 session* lock_table::suspect(time_point now, std::size_t& looks) {
@@ -119,6 +140,9 @@ void lock_table::forget_if_unused(named_lock& lock) noexcept {
     if (lock.owner != nullptr || !lock.waiters.empty()) {
         return;
     }
+    if (lock.in_idle.is_linked()) {
+        idle_.erase(idle_.iterator_to(lock));
+    }
     locks_.erase(lock);
     places_[lock.place] = places_.back();
     places_[lock.place]->place = lock.place;
@@ -126,24 +150,34 @@ void lock_table::forget_if_unused(named_lock& lock) noexcept {
     forgotten_.reset(&lock);
 }
 
-void lock_table::grant(session& who, time_point now, fact_list& out) {
-    const fencing_token token = tokens_->next();
-    MONOLOCK_ASSERT(token > last_token_);  // invariant 2
-    last_token_ = token;
-    who.lock_->owner = &who;
-    who.token_ = token;
+// Whether the token source allows it; if not, nothing has changed.
+bool lock_table::grant(session& who, named_lock& lock, time_point now, fact_list& out) {
+    const std::optional<fencing_token> token = tokens_->next(who.lease());
+    if (!token) {
+        return false;
+    }
+    MONOLOCK_ASSERT(*token > last_token_);  // invariant 2
+    last_token_ = *token;
+    lock.owner = &who;
+    who.token_ = *token;
     who.state_ = session_state::owning;
-    out.emplace_back(granted{.who = &who, .token = token, .waited = now - who.since_});
+    out.emplace_back(granted{.who = &who, .token = *token, .waited = now - who.since_});
     who.since_ = now;
+    return true;
 }
 
 void lock_table::promote_next(named_lock& lock, time_point now, fact_list& out) {
+    if (lock.in_idle.is_linked()) {
+        idle_.erase(idle_.iterator_to(lock));
+    }
     if (lock.waiters.empty()) {
         return;
     }
-    session& head = lock.waiters.front();
-    lock.waiters.pop_front();
-    grant(head, now, out);
+    if (grant(lock.waiters.front(), lock, now, out)) {
+        lock.waiters.pop_front();
+    } else {
+        idle_.push_back(lock);
+    }
 }
 
 void lock_table::check_invariants() const {
@@ -165,7 +199,7 @@ void lock_table::check_lock(const named_lock& lock) const {
     MONOLOCK_ASSERT(&at(lock.place) == &lock);
     MONOLOCK_ASSERT(locks_.find(lock.name, lock.hash) == &lock);
     if (granting_ == granting::given) {
-        MONOLOCK_ASSERT(lock.owner != nullptr);  // invariant 6
+        MONOLOCK_ASSERT((lock.owner == nullptr) == lock.in_idle.is_linked());  // invariant 6
     }
     MONOLOCK_ASSERT(lock.owner != nullptr || !lock.waiters.empty());
     if (lock.owner != nullptr) {

@@ -33,7 +33,8 @@ struct armed_deadline_of {
 //  4. A session is waiting in exactly one queue, or owning exactly one lock, or gone.
 //  5. Every session that is not gone has exactly one place among the deadlines, at or before its
 //     last_seen + lease.
-//  6. A lock without an owner has no queue and does not exist, except while grants are withheld.
+//  6. A lock without an owner has no queue and does not exist, except while grants are withheld,
+//     or while it is idle: the token source refused a token for the head of its queue.
 class lock_table {
 public:
     explicit lock_table(token_source& tokens) noexcept : tokens_{&tokens} {}
@@ -42,9 +43,9 @@ public:
     // All sessions must be gone.
     ~lock_table();
 
-    // A fresh session claims a name: states `granted` if nobody owns it, else `queued`. `now` is
-    // the reading taken after the receive that returned the ACQUIRE. `hash` is the hash of the
-    // name.
+    // A fresh session claims a name: states `granted` if nobody owns it and the token source gives
+    // a token, else `queued`. `now` is the reading taken after the receive that returned the
+    // ACQUIRE. `hash` is the hash of the name.
     void acquire(session& who, std::string_view name, name_hash hash,
                  std::chrono::milliseconds lease, time_point now, fact_list& out);
 
@@ -53,6 +54,8 @@ public:
 
     // Ends a waiting or owning session. States `ended`, then `granted` if that promoted a waiter.
     // The head of the queue is promoted whatever its lease says: it is judged afterwards, like any.
+    // A waiter's end promotes only where it was the head of an idle lock, and the source takes to
+    // the next.
     void end(session& who, end_reason why, time_point now, fact_list& out);
 
     // A session whose lease has passed at `now`, or null. `now` must be at or after every reading
@@ -73,9 +76,18 @@ public:
     // The earliest reading at which suspect() may find something; never later than the true one.
     [[nodiscard]] std::optional<time_point> next_deadline() const noexcept;
 
+    // The locks that the token source refused.
+    [[nodiscard]] std::size_t idle_count() const noexcept { return idle_.size(); }
+    // Asks the source once more for the idle lock that was refused the longest ago, and states
+    // `granted` if it gives a token; if not, the lock is the last in line. There must be one. Does
+    // nothing while grants are withheld.
+    void retry_grant(time_point now, fact_list& out);
+
     // From now on nobody is granted anything: claims queue, and a lock whose owner ends stays
-    // without one. The first act of a controlled shutdown.
+    // without one. The first act of a controlled shutdown, and of a server that steps down.
     void withhold_grants() noexcept { granting_ = granting::withheld; }
+    // Undoes that. All sessions must be gone.
+    void grant_again() noexcept;
 
     // Calls visit(session&) for every waiter, those of one lock in the order of its queue. The
     // table must not change meanwhile.
@@ -124,7 +136,7 @@ private:
 
     named_lock& find_or_make(std::string_view name, name_hash hash);
     void forget_if_unused(named_lock& lock) noexcept;
-    void grant(session& who, time_point now, fact_list& out);
+    [[nodiscard]] bool grant(session& who, named_lock& lock, time_point now, fact_list& out);
     void promote_next(named_lock& lock, time_point now, fact_list& out);
     void check_lock(const named_lock& lock) const;
 
@@ -135,6 +147,11 @@ private:
     // All of them, owned; the last fills the gap of one that ceases to exist. No vector: that would
     // move all of them when it grows, and keep its size for ever.
     std::deque<named_lock*> places_;
+    boost::intrusive::list<
+        named_lock,
+        boost::intrusive::member_hook<named_lock, named_lock::idle_hook, &named_lock::in_idle>,
+        boost::intrusive::constant_time_size<true>>
+        idle_;  // the longest refused first
     // The lock that ceased to exist last, kept so that the facts about it can still name it.
     std::unique_ptr<named_lock> forgotten_;
     boost::intrusive::multiset<

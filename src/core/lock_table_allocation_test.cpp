@@ -38,10 +38,13 @@ TEST(lock_table_allocation, a_lock_more_moves_few_others_and_none_leaves_memory_
     ASSERT_EQ(table.lock_count(), locks);
     EXPECT_LT(heap.largest, moved_bytes_max);
     EXPECT_GT(heap.in_use - before, locks * sizeof(named_lock));
+    const std::size_t allocations = heap.allocations;
     for (session& each : sessions) {
         table.end(each, end_reason::graceful, {}, facts);
         facts.clear();
     }
+    EXPECT_GE(heap.allocations - allocations, lock_index::tables) << "every table became smaller";
+    EXPECT_LE(heap.allocations - allocations, 4 * lock_index::tables) << "and seldom";
     EXPECT_LT(heap.largest, moved_bytes_max);
     EXPECT_LT(heap.in_use - before, std::size_t{64} * 1024);
 }

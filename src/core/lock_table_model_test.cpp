@@ -56,9 +56,11 @@ public:
             heartbeat(any_id());
         } else if (event < 85) {
             end(any_id(), static_cast<end_reason>(draw(4)));
-        } else if (event < 99) {
+        } else if (event < 95) {
             now_ += milliseconds{draw(40)} + nanoseconds{draw(2)};
             expire_all();
+        } else if (event < 99) {
+            change_the_sources_mind();
         } else if (draw(200) == 0) {
             withheld_ = true;
             table_.withhold_grants();
@@ -85,11 +87,47 @@ private:
                 .token = {}};
         table_.acquire(*made.real, name, hash_(name), lease, now_, facts_);
         model_lock& lock = locks_[name];
-        if (!lock.owner && !withheld_) {
+        if (!lock.owner && lock.waiters.empty() && may_own(id)) {
             grant(lock, id);
         } else {
             lock.waiters.push_back(id);
             expected_.push_back(queued{.who = made.real.get()});
+            if (!lock.owner && lock.waiters.size() == 1 && !withheld_) {
+                idle_.push_back(name);
+            }
+        }
+    }
+
+    bool may_own(std::uint64_t id) const {
+        return !withheld_ && sessions_.at(id).lease <= lease_max_;
+    }
+
+    // The token source gives tokens to leases up to another bound, and is asked for a few of the
+    // locks that it refused.
+    void change_the_sources_mind() {
+        lease_max_ = milliseconds{draw(3) == 0 ? draw(200) : 1000};
+        tokens_.refuse_above(lease_max_);
+        if (withheld_) {
+            return;
+        }
+        for (int left = draw(static_cast<int>(idle_.size()) + 1); left > 0; --left) {
+            table_.retry_grant(now_, facts_);
+            const std::string name = idle_.front();
+            idle_.pop_front();
+            promote_next(name);
+        }
+    }
+
+    void promote_next(const std::string& name) {
+        model_lock& lock = locks_.at(name);
+        if (lock.waiters.empty() || withheld_) {
+            return;
+        }
+        if (const std::uint64_t head = lock.waiters.front(); may_own(head)) {
+            lock.waiters.pop_front();
+            grant(lock, head);
+        } else {
+            idle_.push_back(name);
         }
     }
 
@@ -119,18 +157,19 @@ private:
                                   .lasted = now_ - who.since});
         if (owned) {
             lock.owner.reset();
-            if (!lock.waiters.empty() && !withheld_) {
-                const std::uint64_t head = lock.waiters.front();
-                lock.waiters.pop_front();
-                grant(lock, head);
-            }
+            promote_next(who.name);
         } else {
+            const bool was_head = lock.waiters.front() == id;
             std::erase(lock.waiters, id);
+            if (was_head && !withheld_ && std::erase(idle_, who.name) > 0) {
+                promote_next(who.name);
+            }
         }
         EXPECT_EQ(facts_, expected_) << difference();
         facts_.clear();
         expected_.clear();
         if (!lock.owner && lock.waiters.empty()) {
+            std::erase(idle_, who.name);
             locks_.erase(who.name);
         }
         sessions_.erase(id);
@@ -166,6 +205,9 @@ private:
         expected_.clear();
         ASSERT_EQ(table_.session_count(), sessions_.size());
         ASSERT_EQ(table_.lock_count(), locks_.size());
+        if (!withheld_) {
+            ASSERT_EQ(table_.idle_count(), idle_.size());
+        }
         for (const auto& [name, lock] : locks_) {
             compare(*table_.find(name, hash_(name)), lock);
         }
@@ -211,6 +253,8 @@ private:
     std::uint64_t last_id_ = 0;
     std::uint64_t last_token_ = 0;
     bool withheld_ = false;
+    milliseconds lease_max_{1000};  // what the token source gives tokens to
+    std::deque<std::string> idle_;  // the locks that it refused
     fact_list facts_;
     fact_list expected_;
     support::scripted_tokens tokens_;

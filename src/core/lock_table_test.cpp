@@ -356,7 +356,114 @@ TEST_F(lock_table_test, finds_a_waiter_in_the_middle) {
     EXPECT_EQ(find(2, "other"), nullptr);
 }
 
+// --- the token source refuses
+
+class lock_table_refused_test : public lock_table_test {
+protected:
+    // All idle locks once.
+    lines retry() {
+        for (std::size_t left = table_.idle_count(); left > 0; --left) {
+            table_.retry_grant(now_, facts_);
+        }
+        return happened();
+    }
+};
+
+TEST_F(lock_table_refused_test, a_claim_queues_and_is_granted_when_the_source_gives_a_token) {
+    tokens_.refuse_above(0s);
+    EXPECT_EQ(acquire(1), (lines{"queued(#1)"}));
+    EXPECT_EQ(acquire(2), (lines{"queued(#2)"}));
+    EXPECT_EQ(table_.idle_count(), 1U);
+    pass(3ns);
+    EXPECT_EQ(retry(), lines{});
+    EXPECT_EQ(heartbeat(1), (lines{"acknowledged(#1, waiting, token 0)"}));
+    tokens_.refuse_above(lease_max);
+    EXPECT_EQ(retry(), (lines{"granted(#1, token 1, waited 3 ns)"}));
+    EXPECT_EQ(table_.idle_count(), 0U);
+    EXPECT_EQ(end(1), (lines{"ended(#1, graceful, was owning for 0 ns)",
+                             "granted(#2, token 2, waited 3 ns)"}));
+}
+
+TEST_F(lock_table_refused_test, a_lock_whose_owner_ends_is_idle_until_then) {
+    acquire(1);
+    acquire(2);
+    tokens_.refuse_above(0s);
+    EXPECT_EQ(end(1), (lines{"ended(#1, graceful, was owning for 0 ns)"}));
+    EXPECT_EQ(find("nightly")->owner, nullptr);
+    EXPECT_EQ(acquire(3), (lines{"queued(#3)"})) << "nobody is overtaken";
+    tokens_.refuse_above(lease_max);
+    EXPECT_EQ(acquire(4), (lines{"queued(#4)"})) << "nobody is overtaken";
+    EXPECT_EQ(retry(), (lines{"granted(#2, token 2, waited 0 ns)"}));
+    EXPECT_EQ(queue_of("nightly"), (std::vector<std::uint64_t>{3, 4}));
+}
+
+TEST_F(lock_table_refused_test, a_refused_head_is_not_overtaken_and_other_locks_go_on) {
+    tokens_.refuse_above(10s);
+    acquire(1, "nightly", 11s);
+    EXPECT_EQ(acquire(2), (lines{"queued(#2)"}));
+    EXPECT_EQ(acquire(3, "other"), (lines{"granted(#3, token 1, waited 0 ns)"}));
+    acquire(4, "third", 12s);
+    EXPECT_EQ(retry(), lines{});
+    tokens_.refuse_above(11s);
+    EXPECT_EQ(retry(), (lines{"granted(#1, token 2, waited 0 ns)"}));
+    EXPECT_EQ(table_.idle_count(), 1U);
+}
+
+TEST_F(lock_table_refused_test, who_stands_behind_a_refused_head_that_leaves_is_granted) {
+    tokens_.refuse_above(10s);
+    acquire(1, "nightly", 11s);
+    acquire(2, "nightly", 12s);
+    acquire(3);
+    EXPECT_EQ(end(2), (lines{"ended(#2, graceful, was waiting for 0 ns)"})) << "from the middle";
+    EXPECT_EQ(end(1), (lines{"ended(#1, graceful, was waiting for 0 ns)",
+                             "granted(#3, token 1, waited 0 ns)"}));
+    EXPECT_EQ(table_.idle_count(), 0U);
+}
+
+TEST_F(lock_table_refused_test, an_idle_lock_whose_last_waiter_leaves_is_gone) {
+    tokens_.refuse_above(0s);
+    acquire(1);
+    EXPECT_EQ(end(1), (lines{"ended(#1, graceful, was waiting for 0 ns)"}));
+    EXPECT_EQ(table_.idle_count(), 0U);
+    EXPECT_EQ(table_.lock_count(), 0U);
+    acquire(2);
+    pass(10s + 1ns);
+    EXPECT_EQ(expire(), (lines{"ended(#2, expired, was waiting for 10000000001 ns)"}));
+    EXPECT_EQ(table_.idle_count(), 0U);
+}
+
+TEST_F(lock_table_refused_test, the_longest_refused_is_asked_for_first) {
+    tokens_.refuse_above(0s);
+    acquire(1, "a");
+    acquire(2, "b");
+    acquire(3, "c");
+    table_.retry_grant(now_, facts_);  // refused: now the last
+    tokens_.refuse_above(lease_max);
+    EXPECT_EQ(retry(),
+              (lines{"granted(#2, token 1, waited 0 ns)", "granted(#3, token 2, waited 0 ns)",
+                     "granted(#1, token 3, waited 0 ns)"}));
+}
+
+TEST_F(lock_table_refused_test, withheld_grants_are_withheld_from_idle_locks_too) {
+    tokens_.refuse_above(0s);
+    acquire(1);
+    acquire(2);
+    table_.withhold_grants();
+    tokens_.refuse_above(lease_max);
+    EXPECT_EQ(retry(), lines{}) << "its time may come while the server goes";
+    EXPECT_EQ(end(1), (lines{"ended(#1, graceful, was waiting for 0 ns)"}));
+    EXPECT_EQ(end(2), (lines{"ended(#2, graceful, was waiting for 0 ns)"}));
+    table_.grant_again();
+    EXPECT_EQ(acquire(3), (lines{"granted(#3, token 1, waited 0 ns)"}));
+}
+
 using lock_table_death_test = lock_table_test;
+
+TEST_F(lock_table_death_test, granting_again_over_sessions_that_were_there_before) {
+    acquire(1);
+    table_.withhold_grants();
+    EXPECT_DEATH(table_.grant_again(), "places_.empty");
+}
 
 TEST_F(lock_table_death_test, a_token_that_does_not_grow) {
     tokens_.rewind_to(99);
@@ -405,7 +512,7 @@ TEST_F(lock_table_death_test, check_invariants_finds_what_is_broken) {
     acquire(3, "other");
     // The table hands out its locks to read; only a cast gets at them.
     auto& lock = const_cast<named_lock&>(*find("nightly"));
-    EXPECT_DEATH((lock.owner = nullptr, table_.check_invariants()), "lock.owner != nullptr");
+    EXPECT_DEATH((lock.owner = nullptr, table_.check_invariants()), "in_idle.is_linked");
     EXPECT_DEATH((lock.owner = &at(3), table_.check_invariants()), "owner->lock_ == &lock");
     EXPECT_DEATH((lock.owner = &at(2), table_.check_invariants()), "owner->state_");
     EXPECT_DEATH((lock.waiters.pop_front(), table_.check_invariants()), "sessions_in_locks");

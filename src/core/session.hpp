@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/name_hash.hpp"
 #include "core/time.hpp"
 #include "core/token_source.hpp"
 
@@ -51,6 +52,7 @@ public:
     [[nodiscard]] time_point since() const noexcept { return since_; }
     // Valid from acquire to gone.
     [[nodiscard]] std::string_view lock_name() const noexcept;
+    [[nodiscard]] name_hash lock_hash() const noexcept;
 
 private:
     friend class lock_table;

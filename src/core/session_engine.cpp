@@ -33,7 +33,7 @@ void session_engine::readable(connected_session& who) {
 }
 
 void session_engine::writable(connected_session& who) {
-    if (who.flow_ == flow::blocked) {
+    if (who.flow_ == flow::blocked && may_act()) {
         if (!flush_backlog(who) && who.flow_ == flow::blocked) {
             who.await_writable();
         }
@@ -65,6 +65,11 @@ void session_engine::receive_once(connected_session& who) {
 
 void session_engine::take_messages(connected_session& who, std::span<const std::byte> bytes,
                                    time_point now) {
+    if (!may_act()) {
+        refuse(who, end_reason::graceful,
+               protocol::refusal(protocol::error_code::server_shutting_down));
+        return;
+    }
     for (const std::byte type : bytes) {
         if (const auto refusal = protocol::check_session_message(type)) {
             deliver_facts();  // the answers to what came before it go first
@@ -95,7 +100,7 @@ bool session_engine::judge(std::size_t budget) {
 // `now` was read before the receive (clock rule 2). Bytes that are there prove the client alive,
 // however late this server looks.
 void session_engine::judge_lease(connected_session& who, time_point now) {
-    if (who.flow_ == flow::blocked) {
+    if (who.flow_ == flow::blocked && may_act()) {
         flush_backlog(who);
     }
     if (who.flow_ == flow::open) {
@@ -124,7 +129,7 @@ void session_engine::judge_lease(connected_session& who, time_point now) {
 
 void session_engine::judge_backlog(connected_session& who, time_point now) {
     MONOLOCK_ASSERT(who.flow_ == flow::blocked);
-    if (flush_backlog(who) || who.flow_ != flow::blocked) {
+    if (may_act() && (flush_backlog(who) || who.flow_ != flow::blocked)) {
         return;
     }
     const time_point limit = who.backlog_->since() + settings_.io_timeout;
@@ -141,21 +146,21 @@ void session_engine::judge_backlog(connected_session& who, time_point now) {
 
 std::optional<time_point> session_engine::next_deadline() const noexcept {
     std::optional<time_point> next = table_.next_deadline();
-    if (!blocked_.empty()) {
-        const time_point blocked = blocked_.front().since() + settings_.io_timeout + nanoseconds{1};
-        next = next ? std::min(*next, blocked) : blocked;
+    if (!blocked_.empty()) {  // then there is a lease as well
+        next = std::min(*next, blocked_.front().since() + settings_.io_timeout + nanoseconds{1});
     }
     return next;
 }
 
 void session_engine::close_with_error(connected_session& who, end_reason why,
                                       protocol::error_code code) {
-    refuse(who, why, {.code = code, .reason = std::string{protocol::canonical_reason(code)}});
+    refuse(who, why, protocol::refusal(code));
     end_doomed();
 }
 
-// The end of a waiter promotes nobody and writes to nobody else, so all that were found are still
-// there when their turn comes.
+// The last in each queue first: the end of a waiter can promote one that stands behind it (behind
+// the head of an idle lock), and whoever is found there is allowed by then. So all that were found
+// are still there when their turn comes, too.
 std::size_t session_engine::revoke_waiters(
     const std::function<bool(const connected_session& who)>& is_allowed) {
     std::vector<connected_session*> revoked;
@@ -164,10 +169,19 @@ std::size_t session_engine::revoke_waiters(
             revoked.push_back(&connected(waiter));
         }
     });
+    std::reverse(revoked.begin(), revoked.end());
     for (connected_session* const each : revoked) {
         close_with_error(*each, end_reason::graceful, protocol::error_code::not_authorized);
     }
     return revoked.size();
+}
+
+void session_engine::retry_grants(std::size_t budget) {
+    for (; budget > 0 && table_.idle_count() > 0; --budget) {
+        table_.retry_grant(clock_->now(), facts_);
+        deliver_facts();
+        end_doomed();
+    }
 }
 
 connected_session* session_engine::owner_of(std::string_view name, name_hash hash) noexcept {

@@ -20,6 +20,10 @@ namespace monolock::core {
 // I/O and reads the clock only through ports, so that the server and the simulator run this very
 // code. One thread owns it.
 //
+// Without a mandate it answers nothing but ERROR 0x01: who says something is sent away, what it
+// holds back stays. Then only withhold_grants and close_all make sense. The token source must
+// refuse, too.
+//
 // The two clock rules (docs/protocol.md, "Leases") live here and nowhere else:
 //  1. last_seen is a reading taken after the receive that returned the bytes.
 //  2. A lease is judged with a reading taken before a last receive on that session that found
@@ -28,6 +32,7 @@ class session_engine {
 public:
     struct options {
         nanoseconds io_timeout{std::chrono::seconds{5}};  // of a blocked write; above zero
+        mandate_port* mandate = nullptr;                  // null: in force for ever
     };
 
     // The most that is read from one session before the others have their turn.
@@ -39,7 +44,8 @@ public:
 
     // Admits a claim. `received_at` is a reading taken after the receive that returned the last
     // byte of the ACQUIRE; `rest` is what that receive returned beyond it. `who` must stay in place
-    // until it is retired, which can happen within this call.
+    // until it is retired, which can happen within this call. Whether the mandate is in force is
+    // the caller's to ask, after that receive.
     void admit(connected_session& who, const protocol::acquire_request& request, name_hash hash,
                time_point received_at, std::span<const std::byte> rest);
 
@@ -55,8 +61,14 @@ public:
     // When judge() is to be called next.
     [[nodiscard]] std::optional<time_point> next_deadline() const noexcept;
 
-    // See lock_table::withhold_grants.
+    // See lock_table::withhold_grants and grant_again.
     void withhold_grants() noexcept { table_.withhold_grants(); }
+    void grant_again() noexcept { table_.grant_again(); }
+
+    // The locks that the token source refused, and may grant now: see lock_table::retry_grant.
+    // Retries up to `budget` of them.
+    [[nodiscard]] std::size_t idle_count() const noexcept { return table_.idle_count(); }
+    void retry_grants(std::size_t budget);
 
     // Ends a session of this engine with an ERROR.
     void close_with_error(connected_session& who, end_reason why, protocol::error_code code);
@@ -86,6 +98,9 @@ private:
         return static_cast<connected_session&>(who);  // only admit() brings sessions in
     }
 
+    [[nodiscard]] bool may_act() noexcept {
+        return settings_.mandate == nullptr || settings_.mandate->in_force();
+    }
     void take_messages(connected_session& who, std::span<const std::byte> bytes, time_point now);
     void receive_once(connected_session& who);
     void judge_lease(connected_session& who, time_point now);

@@ -132,6 +132,58 @@ TEST(session_engine_output, a_push_behind_a_blocked_reply_has_its_own_time) {
     EXPECT_FALSE(stage.has(2));
 }
 
+// What is ahead of it may go out in any pieces.
+TEST(session_engine_output, a_push_has_its_own_time_however_what_is_ahead_of_it_goes_out) {
+    engine_stage stage{5s};
+    stage.enters(1, {.lease = 600s});
+    stage.enters(2, {.lease = 600s});
+    stage.at(2).takes(0);
+    stage.says(2, "\x02\x02\x02");
+    stage.passes(4s);
+    stage.closes(1);
+    for (int piece = 0; piece < 3; ++piece) {
+        stage.makes_room(2, 1);  // a WAITING
+    }
+    stage.passes_and_is_judged(5s);
+    EXPECT_TRUE(stage.has(2));
+    stage.passes_and_is_judged(1ns);
+    EXPECT_FALSE(stage.has(2));
+}
+
+// The same, and it is the judgement's own last send that gets out what is ahead of the push.
+TEST(session_engine_output, the_last_send_can_leave_a_frame_that_has_time_left) {
+    engine_stage stage{5s};
+    stage.enters(1, {.lease = 600s});
+    stage.enters(2, {.lease = 600s});
+    stage.at(2).takes(0);
+    stage.beats(2);
+    stage.passes(4s);
+    stage.closes(1);
+    stage.at(2).takes(1);  // the WAITING
+    stage.forget();
+    stage.passes_and_is_judged(1s + 1ns);
+    EXPECT_EQ(stage.wire(), (lines{"#2 <- WAITING (blocked)"}));
+    stage.passes_and_is_judged(4s - 1ns);
+    EXPECT_TRUE(stage.has(2)) << "at its time, and not beyond it";
+    stage.passes_and_is_judged(1ns);
+    EXPECT_FALSE(stage.has(2));
+}
+
+TEST(session_engine_output, a_frame_left_by_the_last_send_has_all_of_its_time) {
+    engine_stage stage{5s};
+    stage.enters(1, {.lease = 600s});
+    stage.enters(2, {.lease = 600s});
+    stage.at(2).takes(0);
+    stage.beats(2);
+    stage.passes(4s);
+    stage.closes(1);
+    stage.at(2).takes(1);  // the WAITING, when the server looks again
+    stage.passes_and_is_judged(5s);
+    EXPECT_TRUE(stage.has(2));
+    stage.passes_and_is_judged(1ns);
+    EXPECT_FALSE(stage.has(2));
+}
+
 TEST(session_engine_output, the_io_timeout_begins_anew_with_another_block) {
     engine_stage stage{5s};
     block_the_owner(stage, 600s);
@@ -195,6 +247,17 @@ TEST(session_engine_output, a_blocked_peer_that_resets_frees_its_lock_at_once) {
     EXPECT_EQ(stage.wire(), (lines{"#1 <- (broken)", "#2 <- ACQUIRED 2", "#1 closed"}));
 }
 
+TEST(session_engine_output, room_that_turns_out_to_be_silence_leaves_the_lease) {
+    engine_stage stage;
+    block_the_owner(stage, 600s);
+    stage.at(1).sending_ends_with(send_status::silence);
+    stage.wake_writer(1);
+    EXPECT_EQ(stage.wire(), (lines{"#1 <- (silence)", "#1 dropped"}));
+    EXPECT_FALSE(stage.at(1).awaits_writable());
+    stage.passes_and_is_judged(600s + 1ns);
+    EXPECT_FALSE(stage.has(1));
+}
+
 TEST(session_engine_output, the_last_send_can_find_the_peer_gone) {
     for (const auto lease : {600s, 3s}) {
         engine_stage stage{5s};
@@ -245,6 +308,45 @@ TEST(session_engine_output, one_blocked_peer_delays_no_other) {
     stage.enters(3, {.name = "other"});
     stage.beats(2);
     EXPECT_EQ(stage.wire(), (lines{"#3 <- ACQUIRED 2", "#2 <- WAITING"}));
+}
+
+TEST(session_engine_output, judges_no_more_of_the_blocked_than_its_budget) {
+    engine_stage stage{5s};
+    for (std::uint64_t id = 1; id <= 5; ++id) {
+        stage.enters(id, {.name = "lock" + std::to_string(id), .lease = 600s});
+        stage.at(id).takes(0);
+        stage.beats(id);
+    }
+    stage.passes(5s + 1ns);
+    EXPECT_TRUE(stage.engine().judge(0));
+    EXPECT_EQ(stage.sessions().size(), 5U);
+    EXPECT_TRUE(stage.engine().judge(1));
+    EXPECT_EQ(stage.sessions().size(), 4U);
+    EXPECT_TRUE(stage.engine().judge(3));
+    EXPECT_EQ(stage.sessions().size(), 1U);
+    EXPECT_FALSE(stage.engine().judge(2));
+    EXPECT_TRUE(stage.sessions().empty());
+}
+
+// Its first frame was blocked before the other's; the one that is left came later.
+TEST(session_engine_output, whose_first_frame_is_out_stands_behind_those_blocked_meanwhile) {
+    engine_stage stage{5s};
+    stage.enters(1, {.lease = 600s});
+    stage.enters(2, {.lease = 600s});
+    stage.enters(3, {.name = "other", .lease = 600s});
+    stage.at(2).takes(0);
+    stage.beats(2);
+    stage.passes(2s);
+    stage.at(3).takes(0);
+    stage.beats(3);
+    stage.passes(1s);
+    stage.closes(1);
+    stage.makes_room(2, 1);  // the WAITING; the ACQUIRED stays
+    EXPECT_EQ(stage.engine().next_deadline(), stage.clock().now() + 4s + 1ns);
+    stage.passes_and_is_judged(4s + 1ns);
+    EXPECT_FALSE(stage.has(3));
+    EXPECT_TRUE(stage.has(2));
+    EXPECT_EQ(stage.engine().next_deadline(), stage.clock().now() + 1s);
 }
 
 TEST(session_engine_output, the_longest_blocked_is_judged_first) {

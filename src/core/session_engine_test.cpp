@@ -249,12 +249,12 @@ TEST(session_engine, a_revoked_waiter_leaves_with_an_error_and_the_others_keep_t
     EXPECT_EQ(stage.engine().revoke_waiters(only({3, 5})), 2U);
     stage.check();
     EXPECT_EQ(stage.everything(),
-              (lines{"error_due(#2, 0x18 'not authorized for lock')",
-                     "#2 <- ERROR 0x18 'not authorized for lock'",
-                     "ended(#2, graceful, was waiting for 3 ns)", "#2 lingers",
-                     "error_due(#4, 0x18 'not authorized for lock')",
+              (lines{"error_due(#4, 0x18 'not authorized for lock')",
                      "#4 <- ERROR 0x18 'not authorized for lock'",
-                     "ended(#4, graceful, was waiting for 3 ns)", "#4 lingers"}));
+                     "ended(#4, graceful, was waiting for 3 ns)", "#4 lingers",
+                     "error_due(#2, 0x18 'not authorized for lock')",
+                     "#2 <- ERROR 0x18 'not authorized for lock'",
+                     "ended(#2, graceful, was waiting for 3 ns)", "#2 lingers"}));
     stage.closes(1);
     EXPECT_EQ(stage.wire(), (lines{"#3 <- ACQUIRED 2", "#1 closed"}));
     stage.closes(3);
@@ -329,14 +329,14 @@ TEST(session_engine, a_waiter_that_cannot_be_told_is_revoked_all_the_same) {
     EXPECT_EQ(stage.engine().revoke_waiters(only({})), 4U);
     stage.check();
     EXPECT_EQ(stage.everything(),
-              (lines{"error_due(#2, 0x18 'not authorized for lock')",
-                     "ended(#2, graceful, was waiting for 0 ns)", "#2 lingers",
-                     "error_due(#3, 0x18 'not authorized for lock')",
-                     "ended(#3, graceful, was waiting for 0 ns)", "#3 lingers",
+              (lines{"error_due(#5, 0x18 'not authorized for lock')", "#5 <- (blocked)",
+                     "ended(#5, graceful, was waiting for 0 ns)", "#5 lingers",
                      "error_due(#4, 0x18 'not authorized for lock')", "#4 <- (broken)",
                      "ended(#4, graceful, was waiting for 0 ns)", "#4 lingers",
-                     "error_due(#5, 0x18 'not authorized for lock')", "#5 <- (blocked)",
-                     "ended(#5, graceful, was waiting for 0 ns)", "#5 lingers"}));
+                     "error_due(#3, 0x18 'not authorized for lock')",
+                     "ended(#3, graceful, was waiting for 0 ns)", "#3 lingers",
+                     "error_due(#2, 0x18 'not authorized for lock')",
+                     "ended(#2, graceful, was waiting for 0 ns)", "#2 lingers"}));
     EXPECT_EQ(stage.sessions().size(), 1U);
     EXPECT_EQ(stage.engine().next_deadline(), stage.clock().now() + 10s + 1ns)
         << "no backlog is left behind";
@@ -375,6 +375,46 @@ TEST(session_engine, closes_a_session_with_an_error_before_the_next_grant) {
                      "#1 lingers"}));
 }
 
+TEST(session_engine, a_session_closed_with_an_error_passes_the_lock_over_a_dead_waiter) {
+    engine_stage stage;
+    stage.enters(1);
+    stage.enters(2);
+    stage.enters(3);
+    stage.at(2).sending_ends_with(send_status::peer_closed);
+    stage.forget();
+    stage.engine().close_with_error(stage.at(1), end_reason::force,
+                                    protocol::error_code::closed_by_administrator);
+    EXPECT_EQ(stage.wire(), (lines{"#1 <- ERROR 0x02 'closed by administrator'", "#2 <- (broken)",
+                                   "#1 lingers", "#3 <- ACQUIRED 3", "#2 closed"}));
+}
+
+TEST(session_engine, finds_the_owner_and_each_waiter_of_a_lock) {
+    engine_stage stage;
+    stage.enters(1);
+    stage.enters(2);
+    stage.enters(3);
+    stage.enters(4, {.name = "other"});
+    session_engine& engine = stage.engine();
+    const auto owner = [&](std::string_view name) {
+        return engine.owner_of(name, stage.hash_of(name));
+    };
+    const auto waiter = [&](std::string_view name, std::uint64_t id) {
+        return engine.waiter_of(name, stage.hash_of(name), session_id{id});
+    };
+    EXPECT_EQ(owner("nightly"), &stage.at(1));
+    EXPECT_EQ(owner("other"), &stage.at(4));
+    EXPECT_EQ(owner("nowhere"), nullptr);
+    EXPECT_EQ(waiter("nightly", 2), &stage.at(2));
+    EXPECT_EQ(waiter("nightly", 3), &stage.at(3));
+    EXPECT_EQ(waiter("nightly", 1), nullptr) << "an owner waits no more";
+    EXPECT_EQ(waiter("nightly", 4), nullptr) << "of another lock";
+    EXPECT_EQ(waiter("nowhere", 2), nullptr);
+    engine.withhold_grants();
+    stage.closes(1);
+    EXPECT_EQ(owner("nightly"), nullptr) << "it has a queue and nobody to own it";
+    EXPECT_EQ(waiter("nightly", 2), &stage.at(2));
+}
+
 TEST(session_engine, closes_all_in_portions_and_promotes_nobody) {
     engine_stage stage;
     for (std::uint64_t id = 1; id <= 5; ++id) {
@@ -404,6 +444,118 @@ TEST(session_engine, a_claim_during_shutdown_waits) {
     EXPECT_EQ(stage.wire(), (lines{"#1 <- WAITING", "#1 <- WAITING"}));
     EXPECT_FALSE(stage.engine().close_all(9, protocol::error_code::server_shutting_down));
     EXPECT_FALSE(stage.has(1));
+}
+
+// --- the token source refuses, or the mandate is over
+
+TEST(session_engine, what_the_source_refused_is_granted_in_batches_later) {
+    engine_stage stage;
+    stage.tokens().refuse_above(0s);
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+        stage.enters(id, {.name = "lock-" + std::to_string(id)});
+    }
+    EXPECT_EQ(stage.wire(), (lines{"#1 <- WAITING", "#2 <- WAITING", "#3 <- WAITING"}));
+    stage.tokens().refuse_above(10s);
+    stage.engine().retry_grants(2);
+    stage.check();
+    EXPECT_EQ(stage.wire(), (lines{"#1 <- ACQUIRED 1", "#2 <- ACQUIRED 2"}));
+    EXPECT_EQ(stage.engine().idle_count(), 1U);
+    stage.engine().retry_grants(2);
+    EXPECT_EQ(stage.wire(), (lines{"#3 <- ACQUIRED 3"}));
+}
+
+TEST(session_engine, a_late_grant_to_a_peer_that_is_gone_goes_to_the_next) {
+    engine_stage stage;
+    stage.tokens().refuse_above(0s);
+    stage.enters(1);
+    stage.enters(2);
+    stage.at(1).sending_ends_with(send_status::peer_closed);
+    stage.forget();
+    stage.tokens().refuse_above(10s);
+    stage.engine().retry_grants(1);
+    stage.check();
+    EXPECT_EQ(stage.wire(), (lines{"#1 <- (broken)", "#2 <- ACQUIRED 2", "#1 closed"}));
+}
+
+// Waiters behind the refused head of an idle lock: who is revoked must not inherit from one that
+// is revoked before it.
+TEST(session_engine, a_revoked_waiter_of_an_idle_lock_is_never_granted) {
+    engine_stage stage;
+    stage.tokens().refuse_above(10s);
+    stage.enters(1, {.lease = 11s});
+    stage.enters(2);
+    stage.enters(3);
+    stage.forget();
+    EXPECT_EQ(stage.engine().revoke_waiters(only({3})), 2U);
+    stage.check();
+    EXPECT_EQ(stage.wire(), (lines{"#2 <- ERROR 0x18 'not authorized for lock'", "#2 lingers",
+                                   "#1 <- ERROR 0x18 'not authorized for lock'", "#3 <- ACQUIRED 1",
+                                   "#1 lingers"}));
+}
+
+TEST(session_engine, without_a_mandate_who_says_something_is_sent_away) {
+    engine_stage stage;
+    stage.enters(1);
+    stage.enters(2);
+    stage.forget();
+    stage.mandate().put_in_force(false);
+    stage.tokens().refuse_above(0s);
+    stage.beats(1);
+    EXPECT_EQ(stage.wire(), (lines{"#1 <- ERROR 0x01 'server shutting down'", "#1 lingers"}))
+        << "and nobody is granted";
+    stage.says(2, "\x02\x7f");
+    EXPECT_EQ(stage.wire(), (lines{"#2 <- ERROR 0x01 'server shutting down'", "#2 lingers"}));
+}
+
+TEST(session_engine, without_a_mandate_an_end_grants_nobody) {
+    engine_stage stage;
+    stage.enters(1);
+    stage.enters(2);
+    stage.forget();
+    stage.mandate().put_in_force(false);
+    stage.tokens().refuse_above(0s);
+    stage.closes(1);
+    EXPECT_EQ(stage.wire(), (lines{"#1 closed"}));
+    stage.passes_and_is_judged(10s + 1ns);
+    EXPECT_EQ(stage.wire(), (lines{"#2 closed"}));
+}
+
+// Expiry reads once more; what it finds keeps nobody, because it is not acted upon.
+TEST(session_engine, without_a_mandate_a_beat_that_waits_keeps_no_lease) {
+    engine_stage stage;
+    stage.enters(1);
+    stage.forget();
+    stage.at(1).arrives("\x02");
+    stage.mandate().put_in_force(false);
+    stage.passes_and_is_judged(10s + 1ns);
+    EXPECT_EQ(stage.wire(), (lines{"#1 <- ERROR 0x01 'server shutting down'", "#1 lingers"}));
+}
+
+TEST(session_engine, without_a_mandate_what_was_held_back_stays) {
+    engine_stage stage;
+    stage.enters(1);
+    stage.at(1).takes(0);
+    stage.beats(1);
+    stage.forget();
+    stage.mandate().put_in_force(false);
+    stage.makes_room(1, 100);
+    EXPECT_EQ(stage.wire(), lines{});
+    stage.passes_and_is_judged(5s + 1ns);
+    EXPECT_EQ(stage.wire(), (lines{"#1 aborted"}));
+}
+
+TEST(session_engine, having_stepped_down_it_can_start_over) {
+    engine_stage stage;
+    stage.enters(1);
+    stage.enters(2);
+    stage.mandate().put_in_force(false);
+    stage.engine().withhold_grants();
+    EXPECT_FALSE(stage.engine().close_all(10, protocol::error_code::server_shutting_down));
+    stage.forget();
+    stage.mandate().put_in_force(true);
+    stage.engine().grant_again();
+    stage.enters(3);
+    EXPECT_EQ(stage.wire(), (lines{"#3 <- ACQUIRED 2"}));
 }
 
 }  // namespace

@@ -113,6 +113,14 @@ public:
     [[nodiscard]] virtual time_point now() noexcept = 0;
 };
 
+// Whether this server may act at all: one that others may take over from promises to stop in time.
+// Called on the engine's thread, after each receive and before what it brought is acted upon.
+class mandate_port {
+public:
+    virtual ~mandate_port() = default;
+    [[nodiscard]] virtual bool in_force() noexcept = 0;
+};
+
 // Who wants to know: log, metrics, audit. Called in the order in which things happened, after the
 // frame that a fact caused was written; must not call the engine back.
 class observer_port {

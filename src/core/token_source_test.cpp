@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <optional>
+
 #include <string>
 
 #include "vectors/vector_file.hpp"
@@ -38,6 +41,21 @@ TEST(next_token, rises_with_every_grant) {
 TEST(next_token, is_about_the_time_of_the_grant) {
     const std::uint64_t unix_ms = 1'767'225'600'000;
     EXPECT_EQ(next_token({}, unix_ms).value / 1024, unix_ms);
+}
+
+TEST(next_token, stays_below_a_ceiling) {
+    const std::uint64_t now = 1'767'225'600'000;
+    const std::uint64_t ceiling = (now << 10U) + 3;
+    EXPECT_EQ(next_token({}, now, ceiling), fencing_token{now << 10U});
+    EXPECT_EQ(next_token({now << 10U}, now, ceiling), fencing_token{(now << 10U) + 1});
+    EXPECT_EQ(next_token({}, now + 1, ceiling), fencing_token{ceiling - 1}) << "the clock is ahead";
+    EXPECT_EQ(next_token({ceiling - 2}, now, ceiling), fencing_token{ceiling - 1});
+    EXPECT_EQ(next_token({ceiling - 1}, now, ceiling), std::nullopt);
+    EXPECT_EQ(next_token({ceiling}, now, ceiling), std::nullopt);
+    EXPECT_EQ(next_token({}, now, 0), std::nullopt);
+    EXPECT_EQ(next_token({}, now, 1), std::nullopt) << "zero is no token";
+    constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    EXPECT_EQ(next_token({most}, now, most), std::nullopt);
 }
 
 }  // namespace

@@ -26,10 +26,6 @@ std::uint64_t read_big_endian(std::span<const std::uint8_t> bytes) noexcept {
     return value;
 }
 
-malformed refusal(error_code code) {
-    return {.code = code, .reason = std::string{canonical_reason(code)}};
-}
-
 malformed unknown_type_refusal(std::uint8_t type) {
     std::array<char, 8> hex{};
     std::snprintf(hex.data(), hex.size(), "0x%02x", static_cast<unsigned>(type));
@@ -39,6 +35,10 @@ malformed unknown_type_refusal(std::uint8_t type) {
 }
 
 }  // namespace
+
+malformed refusal(error_code code) {
+    return {.code = code, .reason = std::string{canonical_reason(code)}};
+}
 
 acquire_frame_bytes encode_acquire(std::uint32_t lease_ms, std::string_view name) {
     acquire_frame_bytes frame;

@@ -70,6 +70,8 @@ struct malformed {
     error_code code{};
     std::string reason;
 };
+// With the reason that goes with the code (docs/protocol.md, "Errors").
+[[nodiscard]] malformed refusal(error_code code);
 
 // Reads the first message of a connection. Stops at the earliest byte that settles the outcome, so
 // that a wrong version or an overlong name is refused without waiting for the rest.

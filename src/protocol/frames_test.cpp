@@ -224,6 +224,21 @@ TEST(server_frame_encoders, write_the_bytes_of_the_vectors) {
     }
 }
 
+TEST(decoders, say_how_much_they_took_whatever_was_there_before) {
+    constexpr std::size_t other = 77;
+    std::size_t used = other;
+    server_frame_decoder frames;
+    ASSERT_EQ(frames.feed(waiting_frame, used), server_frame_decoder::status::frame);
+    EXPECT_EQ(used, 1U);
+    used = other;
+    ASSERT_EQ(frames.feed({}, used), server_frame_decoder::status::need_more);
+    EXPECT_EQ(used, 0U);
+    used = other;
+    acquire_decoder acquires;
+    ASSERT_EQ(acquires.feed(std::span{heartbeat_frame}, used), acquire_decoder::status::malformed);
+    EXPECT_EQ(used, 1U);
+}
+
 TEST(server_frame_decoder, stays_malformed_about_the_same_byte) {
     server_frame_decoder decoder;
     std::size_t used = 0;
@@ -248,6 +263,10 @@ TEST(encode_error, cuts_a_long_reason_between_characters) {
     EXPECT_EQ(reason_on_the_wire(std::string(254, 'r') + euro), std::string(254, 'r'));
     EXPECT_EQ(reason_on_the_wire(std::string(253, 'r') + euro), std::string(253, 'r'));
     EXPECT_EQ(reason_on_the_wire(std::string(252, 'r') + euro + "r"), std::string(252, 'r') + euro);
+    for (int second = 0x80; second <= 0xBF; ++second) {
+        const std::string letter{'\xC3', static_cast<char>(second)};
+        EXPECT_EQ(reason_on_the_wire(std::string(254, 'r') + letter), std::string(254, 'r'));
+    }
 }
 
 // Bytes that are no text at all must not run past the frame either.

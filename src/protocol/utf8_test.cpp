@@ -60,8 +60,10 @@ TEST(utf8, agrees_with_the_oracle_on_every_text_of_up_to_three_bytes) {
 
 TEST(utf8, agrees_with_the_oracle_on_four_bytes_around_every_boundary) {
     const unsigned edges[] = {0x00, 0x7F, 0x80, 0x81, 0xBE, 0xBF, 0xC0, 0xFF};
-    for (unsigned first = 0xE0; first < 256; ++first) {
-        for (unsigned second = 0; second < 256; ++second) {
+    for (unsigned first = 0x80; first < 256; ++first) {
+        // What does not begin four bytes must not begin them with any others either.
+        const unsigned step = first < 0xE0 ? 0x10 : 1;
+        for (unsigned second = 0; second < 256; second += step) {
             for (const unsigned third : edges) {
                 for (const unsigned fourth : edges) {
                     expect_like_oracle(
