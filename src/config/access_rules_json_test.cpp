@@ -63,6 +63,8 @@ TEST(access_rules_json, the_document_has_rules_and_nothing_else) {
     EXPECT_EQ(wrong_of("[]"), "acl.json: must be an object, is an array");
     EXPECT_EQ(wrong_of("null"), "acl.json: must be an object, is null");
     EXPECT_EQ(wrong_of("\"rules\""), "acl.json: must be an object, is a string");
+    EXPECT_EQ(wrong_of("-1"), "acl.json: must be an object, is a number");
+    EXPECT_EQ(wrong_of("true"), "acl.json: must be an object, is a boolean");
     EXPECT_EQ(wrong_of(R"({"rules":{}})"), "acl.json: /rules: must be an array, is an object");
     EXPECT_EQ(wrong_of(R"({"rules":null})"), "acl.json: /rules: must be an array, is null");
     EXPECT_EQ(wrong_of(R"({"rules":[],"rule":[]})"),

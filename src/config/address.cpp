@@ -97,6 +97,39 @@ parsed<address> parse_address(std::string_view text) {
     return make_tcp(host, text.substr(colon + 1));
 }
 
+parsed<std::vector<address>> parse_address_list(std::string_view text) {
+    std::vector<address> found;
+    const bool is_list = text.find(',') != std::string_view::npos;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string_view item = text.substr(begin, end - begin);
+        const auto refuse = [&](const std::string& why) {
+            const std::string which =
+                is_list ? "address " + std::to_string(found.size() + 1) + " of the list: " : "";
+            return diagnostic{which + why};
+        };
+        if (is_list && item.empty()) {
+            return refuse("is empty");
+        }
+        if ((begin > 0 && item.starts_with(' ')) || (end < text.size() && item.ends_with(' '))) {
+            return refuse("no blank goes beside a comma");
+        }
+        auto where = parse_address(item);
+        if (!where) {
+            return refuse(where.error().text);
+        }
+        if (std::find(found.begin(), found.end(), *where) != found.end()) {
+            return refuse("is there already");
+        }
+        if (found.size() == address_list_max) {
+            return diagnostic{"at most " + std::to_string(address_list_max) + " addresses"};
+        }
+        found.push_back(*std::move(where));
+        begin = end + 1;
+    }
+    return found;
+}
+
 std::string to_string(const address& where) {
     if (const auto* const local = std::get_if<unix_address>(&where)) {
         return std::string{unix_prefix} + local->path;

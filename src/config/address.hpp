@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "config/parsed.hpp"
 
@@ -38,6 +39,15 @@ inline constexpr std::size_t unix_path_bytes_max = 107;
 // "host:port", ":port", "[::1]:port", "unix:/path". An IPv6 address without brackets is refused,
 // since nobody can tell where it ends and its port begins.
 [[nodiscard]] parsed<address> parse_address(std::string_view text);
+
+// More servers than anybody coordinates, and few enough that each has time to answer.
+inline constexpr std::size_t address_list_max = 16;
+
+// One address, or several with commas between them: "a:7070,b:7070". A comma always separates, so a
+// path that holds one cannot be written here. No blank stands beside a comma, and no address comes
+// twice: either is a slip that would show only once the other server is needed. The diagnostic says
+// which address is meant where there are several.
+[[nodiscard]] parsed<std::vector<address>> parse_address_list(std::string_view text);
 
 // The text that parses to the same address.
 [[nodiscard]] std::string to_string(const address& where);

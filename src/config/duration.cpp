@@ -26,7 +26,8 @@ constexpr std::array<unit, 8> units{{{"ns", 1},
                                      {"m", 60'000'000'000},
                                      {"h", 3'600'000'000'000}}};
 
-constexpr auto magnitude_max =
+// The most of a positive duration; a negative one may be one more.
+constexpr auto positive_max =
     static_cast<std::uint64_t>(std::numeric_limits<std::chrono::nanoseconds::rep>::max());
 
 constexpr bool is_digit(char letter) noexcept {
@@ -60,17 +61,18 @@ const unit* find_unit(std::string_view name) noexcept {
     return nullptr;
 }
 
-// whole × unit, or nothing if that is more than fits.
-std::optional<std::uint64_t> scale_whole(std::string_view digits, std::uint64_t unit_ns) noexcept {
+// whole × unit, or nothing if that is more than `most`.
+std::optional<std::uint64_t> scale_whole(std::string_view digits, std::uint64_t unit_ns,
+                                         std::uint64_t most) noexcept {
     std::uint64_t value = 0;
     for (const char digit : digits) {
         const auto amount = static_cast<std::uint64_t>(digit - '0');
-        if (value > (magnitude_max - amount) / 10) {
+        if (value > (most - amount) / 10) {
             return std::nullopt;
         }
         value = value * 10 + amount;
     }
-    if (value > magnitude_max / unit_ns) {
+    if (value > most / unit_ns) {
         return std::nullopt;
     }
     return value * unit_ns;
@@ -86,8 +88,8 @@ std::uint64_t scale_fraction(std::string_view digits, std::uint64_t unit_ns) noe
     return value;
 }
 
-// One number with its unit, taken off the front of the text.
-parsed<std::uint64_t> take_part(std::string_view& text) {
+// One number with its unit, taken off the front of the text; not above `most`.
+parsed<std::uint64_t> take_part(std::string_view& text, std::uint64_t most) {
     const std::string_view whole = take_while(text, is_digit);
     std::string_view fraction;
     if (text.starts_with('.')) {
@@ -106,9 +108,9 @@ parsed<std::uint64_t> take_part(std::string_view& text) {
     if (found == nullptr) {
         return diagnostic{"unknown unit of time; the units are ns, us, ms, s, m and h"};
     }
-    const auto scaled = scale_whole(whole, found->nanoseconds);
+    const auto scaled = scale_whole(whole, found->nanoseconds, most);
     const std::uint64_t rest = scale_fraction(fraction, found->nanoseconds);
-    if (!scaled || *scaled > magnitude_max - rest) {
+    if (!scaled || rest > most - *scaled) {
         return too_long();
     }
     return *scaled + rest;
@@ -141,19 +143,18 @@ parsed<std::chrono::nanoseconds> parse_duration(std::string_view text) {
     if (text == "0") {
         return std::chrono::nanoseconds{0};
     }
+    const std::uint64_t magnitude_max = positive_max + (negative ? 1 : 0);
     std::uint64_t total = 0;
     while (!text.empty()) {
-        const auto part = take_part(text);
+        const auto part = take_part(text, magnitude_max - total);
         if (!part) {
             return part.error();
         }
-        if (*part > magnitude_max - total) {
-            return too_long();
-        }
         total += *part;
     }
-    const auto count = static_cast<std::chrono::nanoseconds::rep>(total);
-    return std::chrono::nanoseconds{negative ? -count : count};
+    // Negated as unsigned: the smallest value has no positive counterpart.
+    total = negative ? 0 - total : total;
+    return std::chrono::nanoseconds{static_cast<std::chrono::nanoseconds::rep>(total)};
 }
 
 std::string format_duration(std::chrono::nanoseconds duration) {

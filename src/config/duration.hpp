@@ -14,7 +14,7 @@ namespace monolock::config {
 // and milliseconds are both too likely. What is finer than a nanosecond is cut off.
 [[nodiscard]] parsed<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
-// The shortest such text that parses to the same value: "5s", "1h30m", "1.5ms", "0s".
+// As Go writes it; it parses to the same value: "5s", "1h30m", "1.5ms", "0s".
 [[nodiscard]] std::string format_duration(std::chrono::nanoseconds duration);
 
 }  // namespace monolock::config

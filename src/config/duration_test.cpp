@@ -37,6 +37,7 @@ TEST(duration, as_go_writes_them) {
     EXPECT_EQ(value_of(".5s"), 500ms);
     EXPECT_EQ(value_of("5.s"), 5s);
     EXPECT_EQ(value_of("1s1h"), 1h + 1s);
+    EXPECT_EQ(value_of("1s.5s"), 1500ms);
     EXPECT_EQ(value_of("-3s"), -3s);
     EXPECT_EQ(value_of("+3s"), 3s);
     EXPECT_EQ(value_of("0"), 0s);
@@ -70,7 +71,8 @@ TEST(duration, overflow_is_refused_not_wrapped) {
     EXPECT_EQ(value_of("-9223372036854775807ns"), -nanoseconds::max());
     for (const std::string_view text :
          {"9223372036854775808ns", "99999999999999999999ns", "2562048h", "2562047h47m16.9s",
-          "18446744073709551616h", "9223372036854775807ns1ns"}) {
+          "18446744073709551616h", "9223372036854775807ns1ns", "9223372036.9s",
+          "-9223372036854775809ns", "-2562047h47m16.854775809s"}) {
         EXPECT_THAT(why_not(text), testing::HasSubstr("too long")) << text;
     }
 }
@@ -100,6 +102,9 @@ TEST(duration, format_and_parse_are_inverse) {
         ASSERT_EQ(value_of(format_duration(value)), value) << format_duration(value);
     }
     EXPECT_EQ(format_duration(nanoseconds::min()), "-2562047h47m16.854775808s");
+    const auto smallest = parse_duration("-2562047h47m16.854775808s");
+    ASSERT_TRUE(smallest);
+    EXPECT_EQ(*smallest, nanoseconds::min());
 }
 
 }  // namespace

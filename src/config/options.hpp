@@ -32,6 +32,13 @@ enum class option_kind {
     request,  // takes none, and what follows it is not read: -h, -version
 };
 
+// What a value is, for whoever completes a command line.
+enum class value_kind {
+    text,   // nothing that a shell could know
+    file,   // a path
+    words,  // one of a few
+};
+
 // One row. Texts are literals.
 struct option {
     std::string_view name;  // without dashes
@@ -39,6 +46,8 @@ struct option {
     const char* variable = nullptr;   // null: command line only
     std::string_view default_text{};  // as the help prints it
     std::string_view help{};          // empty: left out of the help
+    value_kind takes = value_kind::text;
+    std::string_view words{};  // those that a value may be, with blanks between them
 };
 
 // A value and where it came from.

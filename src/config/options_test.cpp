@@ -116,6 +116,33 @@ TEST(options, refusals_quote_the_value_and_stay_one_line) {
               R"(T_SIZE "a\nb": no number)");
 }
 
+TEST(options, refusals_do_not_repeat_a_password) {
+    const auto refusal = [](const char* value) {
+        return refuse({.option = 0, .value = value, .source = "T_SIZE"}, {"no"}).text;
+    };
+    EXPECT_EQ(refusal("http://root:secret@h:1"), R"(T_SIZE "http://...@h:1": no)");
+    EXPECT_EQ(refusal("http://a:1,https://root:s/e,c@r@h:1,http://b@c"),
+              R"(T_SIZE "http://a:1,https://...@h:1,http://...@c": no)");
+    EXPECT_EQ(refusal("http://h:1/a"), R"(T_SIZE "http://h:1/a": no)");
+    EXPECT_EQ(refusal("a@b"), R"(T_SIZE "a@b": no)");
+    EXPECT_EQ(refusal("://@://@"), R"(T_SIZE "://...@://...@": no)");
+    EXPECT_EQ(why_not({"-sizes=http://root:secret@h:1"}),
+              R"(unknown flag "-sizes=http://...@h:1")");
+}
+
+TEST(options, the_source_of_a_value_is_where_it_was_set_last) {
+    const std::vector<setting> settings{{.option = 0, .value = "1", .source = "T_SIZE"},
+                                        {.option = 0, .value = "2", .source = "-size"}};
+    EXPECT_EQ(source_of(table, settings, "size"), "-size");
+    EXPECT_EQ(source_of(table, settings, "colour"), "");
+    EXPECT_EQ(source_of(table, {}, "size"), "");
+}
+
+TEST(options, the_table_has_no_column_that_would_be_empty) {
+    constexpr std::array<option, 1> alone{option{.name = "fast", .help = "hurry"}};
+    EXPECT_EQ(format_table(alone, "-"), "  -fast    hurry\n");
+}
+
 TEST(options, table_for_the_help) {
     EXPECT_EQ(format_table(table, "--"),
               "  --size    T_SIZE    1    how big\n"

@@ -1,11 +1,13 @@
 #include "config/server_config.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
 #include "config/duration.hpp"
 #include "config/number.hpp"
+#include "protocol/utf8.hpp"
 #include "telemetry/escape.hpp"
 
 namespace monolock::config {
@@ -76,6 +78,62 @@ verdict set_path(server_config& config, std::string_view text) {
     return std::nullopt;
 }
 
+verdict set_etcd_ttl(server_config& config, std::string_view text) {
+    const auto value = parse_time_limit(text, nanoseconds{1});
+    if (!value) {
+        return value.error();
+    }
+    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(*value);
+    if (whole != *value) {
+        return diagnostic{"etcd knows whole seconds only"};
+    }
+    if (whole > etcd_ttl_max) {
+        return diagnostic{"at most " + format_duration(etcd_ttl_max)};
+    }
+    config.etcd_ttl = whole;
+    return std::nullopt;
+}
+
+verdict set_etcd_prefix(server_config& config, std::string_view text) {
+    if (text.empty()) {
+        return diagnostic{"must name a prefix"};
+    }
+    config.etcd_prefix = text;
+    return std::nullopt;
+}
+
+// Other servers and people read it.
+verdict set_advertise(server_config& config, std::string_view text) {
+    if (text.empty() || text.size() > advertised_name_max) {
+        return diagnostic{"must be a name of 1 to " + std::to_string(advertised_name_max) +
+                          " bytes"};
+    }
+    if (!protocol::is_valid_utf8(text) ||
+        std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < ' '; })) {
+        return diagnostic{"must be UTF-8 without control characters"};
+    }
+    config.advertise = text;
+    return std::nullopt;
+}
+
+// Whole milliseconds, as leases are: what is below one is rounded up, so that nothing is shorter
+// than it was asked for.
+parsed<std::chrono::milliseconds> parse_milliseconds(std::string_view text, nanoseconds least) {
+    const auto value = parse_time_limit(text, least);
+    if (!value) {
+        return value.error();
+    }
+    return std::chrono::ceil<std::chrono::milliseconds>(*value);
+}
+
+verdict set_grant_delay(server_config& config, std::string_view text) {
+    if (text == "auto") {
+        config.grant_delay.reset();
+        return std::nullopt;
+    }
+    return assign(config.grant_delay.emplace(), parse_milliseconds(text, nanoseconds{0}));
+}
+
 // A new option is a new row; if it needs another, that is a row of `partners`.
 using row = option_row<server_config>;
 
@@ -101,24 +159,29 @@ constexpr std::array rows{
         }},
     row{{.name = "tls-cert",
          .variable = "MONOLOCK_TLS_CERT",
-         .help = "certificate chain of the server, PEM; with -tls-key: clients speak TLS"},
+         .help = "certificate chain of the server, PEM; with -tls-key: clients speak TLS",
+         .takes = value_kind::file},
         set_path<&server_config::tls_cert>},
     row{{.name = "tls-key",
          .variable = "MONOLOCK_TLS_KEY",
-         .help = "its private key, PEM, not encrypted"},
+         .help = "its private key, PEM, not encrypted",
+         .takes = value_kind::file},
         set_path<&server_config::tls_key>},
     row{{.name = "tls-client-ca",
          .variable = "MONOLOCK_TLS_CLIENT_CA",
-         .help = "CA certificates, PEM: every client must show a certificate signed by one"},
+         .help = "CA certificates, PEM: every client must show a certificate signed by one",
+         .takes = value_kind::file},
         set_path<&server_config::tls_client_ca>},
     row{{.name = "acl-file",
          .variable = "MONOLOCK_ACL_FILE",
-         .help = "which identity may claim which lock, JSON; needs -tls-client-ca"},
+         .help = "which identity may claim which lock, JSON; needs -tls-client-ca",
+         .takes = value_kind::file},
         set_path<&server_config::acl_file>},
     row{{.name = "audit-log",
          .variable = "MONOLOCK_AUDIT_LOG",
          .default_text = "off",
-         .help = "file that records each grant and its end, JSON lines; - is standard output"},
+         .help = "file that records each grant and its end, JSON lines; - is standard output",
+         .takes = value_kind::file},
         set_path<&server_config::audit_log>},
     row{{.name = "io-timeout",
          .variable = "MONOLOCK_IO_TIMEOUT",
@@ -130,12 +193,16 @@ constexpr std::array rows{
     row{{.name = "log-level",
          .variable = "MONOLOCK_LOG_LEVEL",
          .default_text = "info",
-         .help = "debug, info, warn or error"},
+         .help = "debug, info, warn or error",
+         .takes = value_kind::words,
+         .words = "debug info warn error"},
         set_log_level},
     row{{.name = "log-format",
          .variable = "MONOLOCK_LOG_FORMAT",
          .default_text = "text",
-         .help = "text (logfmt) or json (one object a line)"},
+         .help = "text (logfmt) or json (one object a line)",
+         .takes = value_kind::words,
+         .words = "text json"},
         set_log_format},
     row{{.name = "threads",
          .variable = "MONOLOCK_THREADS",
@@ -148,6 +215,61 @@ constexpr std::array rows{
          .help = "how long to go on serving after SIGTERM or SIGINT"},
         [](server_config& config, std::string_view text) {
             return assign(config.shutdown_delay, parse_time_limit(text, nanoseconds{0}));
+        }},
+    row{{.name = "etcd-endpoints",
+         .variable = "MONOLOCK_ETCD_ENDPOINTS",
+         .default_text = "none",
+         .help = "http(s)://host:port,...: be one of several servers that etcd coordinates"},
+        [](server_config& config, std::string_view text) {
+            return assign(config.etcd_endpoints, parse_etcd_endpoints(text));
+        }},
+    row{{.name = "etcd-prefix",
+         .variable = "MONOLOCK_ETCD_PREFIX",
+         .default_text = "/monolock/",
+         .help = "what the keys in etcd begin with; the same for servers that share their locks"},
+        set_etcd_prefix},
+    row{{.name = "etcd-ttl",
+         .variable = "MONOLOCK_ETCD_TTL",
+         .default_text = "5s",
+         .help = "after how much silence another server takes over; whole seconds"},
+        set_etcd_ttl},
+    row{{.name = "etcd-ca",
+         .variable = "MONOLOCK_ETCD_CA",
+         .help = "CA certificates that etcd is trusted by, PEM; the system's otherwise",
+         .takes = value_kind::file},
+        set_path<&server_config::etcd_ca>},
+    row{{.name = "etcd-cert",
+         .variable = "MONOLOCK_ETCD_CERT",
+         .help = "certificate to show to etcd, PEM; with -etcd-key",
+         .takes = value_kind::file},
+        set_path<&server_config::etcd_cert>},
+    row{{.name = "etcd-key",
+         .variable = "MONOLOCK_ETCD_KEY",
+         .help = "its private key, PEM, not encrypted",
+         .takes = value_kind::file},
+        set_path<&server_config::etcd_key>},
+    row{{.name = "etcd-user-file",
+         .variable = "MONOLOCK_ETCD_USER_FILE",
+         .help = "file with one line user:password, for etcd's authentication",
+         .takes = value_kind::file},
+        set_path<&server_config::etcd_user_file>},
+    row{{.name = "advertise",
+         .variable = "MONOLOCK_ADVERTISE",
+         .default_text = "host:port",
+         .help = "what this server is called among the others"},
+        set_advertise},
+    row{{.name = "grant-delay",
+         .variable = "MONOLOCK_GRANT_DELAY",
+         .default_text = "0s",
+         .help = "how long claims only queue after a start or a failover; auto (with etcd): the "
+                 "longest lease there was"},
+        set_grant_delay},
+    row{{.name = "grant-delay-max",
+         .variable = "MONOLOCK_GRANT_DELAY_MAX",
+         .default_text = "1m",
+         .help = "the longest that auto delays; longer leases are granted and not covered"},
+        [](server_config& config, std::string_view text) {
+            return assign(config.grant_delay_max, parse_milliseconds(text, nanoseconds{1}));
         }},
     row{{.name = "check",
          .kind = option_kind::toggle,
@@ -165,29 +287,43 @@ constexpr auto options = options_of(rows);
 
 constexpr std::string_view dashes = "-";
 
-// One path means nothing without another.
+// One option means nothing without another.
 struct partner {
     std::string_view name;
-    std::string server_config::*given;
-    std::string_view needed_name;
-    std::string server_config::*needed;
+    std::string_view needed;
 };
 
 constexpr std::array partners{
-    partner{"tls-cert", &server_config::tls_cert, "tls-key", &server_config::tls_key},
-    partner{"tls-key", &server_config::tls_key, "tls-cert", &server_config::tls_cert},
-    partner{"tls-client-ca", &server_config::tls_client_ca, "tls-cert", &server_config::tls_cert},
-    partner{"acl-file", &server_config::acl_file, "tls-client-ca", &server_config::tls_client_ca},
+    partner{"tls-cert", "tls-key"},           partner{"tls-key", "tls-cert"},
+    partner{"tls-client-ca", "tls-cert"},     partner{"acl-file", "tls-client-ca"},
+    partner{"etcd-prefix", "etcd-endpoints"}, partner{"etcd-ttl", "etcd-endpoints"},
+    partner{"etcd-ca", "etcd-endpoints"},     partner{"etcd-cert", "etcd-endpoints"},
+    partner{"etcd-cert", "etcd-key"},         partner{"etcd-key", "etcd-endpoints"},
+    partner{"etcd-key", "etcd-cert"},         partner{"etcd-user-file", "etcd-endpoints"},
+    partner{"advertise", "etcd-endpoints"},
 };
 
 // Names what was set where it was set, the flag or the variable.
 verdict find_missing_partner(const server_config& config, const std::vector<setting>& settings) {
+    const auto where = [&settings](std::string_view name) {
+        return source_of(options, settings, name);
+    };
     for (const partner& each : partners) {
-        if ((config.*each.given).empty() || !(config.*each.needed).empty()) {
-            continue;
+        if (!where(each.name).empty() && where(each.needed).empty()) {
+            return diagnostic{where(each.name) + ": needs -" + std::string{each.needed} +
+                              " as well"};
         }
-        return diagnostic{source_of(options, settings, each.name) + ": needs -" +
-                          std::string{each.needed_name} + " as well"};
+    }
+    if (!config.grant_delay && !config.one_of_several()) {
+        return diagnostic{where("grant-delay") +
+                          " \"auto\": needs -etcd-endpoints as well: a server by itself does not "
+                          "know what was granted before it"};
+    }
+    for (const std::string_view name : {"etcd-ca", "etcd-cert"}) {
+        if (!where(name).empty() &&
+            config.etcd_endpoints.front().scheme != endpoint_scheme::https) {
+            return diagnostic{where(name) + ": needs https endpoints in -etcd-endpoints"};
+        }
     }
     return std::nullopt;
 }
@@ -204,6 +340,15 @@ help_text make_help() {
 }
 
 }  // namespace
+
+program_shape server_shape() {
+    return {.name = "monolock",
+            .dashes = dashes,
+            .commands = {{.path = "",
+                          .summary = "the lock server",
+                          .options = {options.begin(), options.end()},
+                          .operands = {}}}};
+}
 
 server_arguments parse_server_arguments(std::span<const char* const> words,
                                         const environment& variables) {

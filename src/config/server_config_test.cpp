@@ -145,6 +145,99 @@ TEST(server_config, mistakes_name_their_source) {
     EXPECT_EQ(why_not({"-lease", "5s"}), R"(unknown flag "-lease")");
 }
 
+// --- one of several servers
+
+TEST(server_config, etcd_is_off_unless_endpoints_are_given) {
+    const server_config config = config_of({});
+    EXPECT_FALSE(config.one_of_several());
+    EXPECT_EQ(config.etcd_prefix, "/monolock/");
+    EXPECT_EQ(config.etcd_ttl, 5s);
+    EXPECT_EQ(config.grant_delay, 0ms);
+    EXPECT_EQ(config.grant_delay_max, 60s);
+}
+
+TEST(server_config, one_of_several_servers) {
+    const auto check = [](const server_config& config) {
+        EXPECT_TRUE(config.one_of_several());
+        ASSERT_EQ(config.etcd_endpoints.size(), 2U);
+        EXPECT_EQ(to_string(config.etcd_endpoints[1]), "https://b:2379");
+        EXPECT_EQ(config.etcd_prefix, "/locks/");
+        EXPECT_EQ(config.etcd_ttl, 10s);
+        EXPECT_EQ(config.etcd_ca, "ca.pem");
+        EXPECT_EQ(config.etcd_cert, "me.pem");
+        EXPECT_EQ(config.etcd_key, "me.key");
+        EXPECT_EQ(config.etcd_user_file, "user");
+        EXPECT_EQ(config.advertise, "one");
+        EXPECT_EQ(config.grant_delay, std::nullopt);
+        EXPECT_EQ(config.grant_delay_max, 30s);
+    };
+    check(config_of({"-etcd-endpoints", "https://a:2379,https://b:2379", "-etcd-prefix=/locks/",
+                     "-etcd-ttl", "10s", "-etcd-ca", "ca.pem", "-etcd-cert", "me.pem", "-etcd-key",
+                     "me.key", "-etcd-user-file", "user", "-advertise", "one", "-grant-delay",
+                     "auto", "-grant-delay-max", "30s"}));
+    check(config_of({}, {{"MONOLOCK_ETCD_ENDPOINTS", "https://a:2379,https://b:2379"},
+                         {"MONOLOCK_ETCD_PREFIX", "/locks/"},
+                         {"MONOLOCK_ETCD_TTL", "10s"},
+                         {"MONOLOCK_ETCD_CA", "ca.pem"},
+                         {"MONOLOCK_ETCD_CERT", "me.pem"},
+                         {"MONOLOCK_ETCD_KEY", "me.key"},
+                         {"MONOLOCK_ETCD_USER_FILE", "user"},
+                         {"MONOLOCK_ADVERTISE", "one"},
+                         {"MONOLOCK_GRANT_DELAY", "auto"},
+                         {"MONOLOCK_GRANT_DELAY_MAX", "30s"}}));
+}
+
+TEST(server_config, a_grant_delay_needs_no_etcd_unless_it_is_automatic) {
+    EXPECT_EQ(config_of({"-grant-delay", "1500ms"}).grant_delay, 1500ms);
+    EXPECT_EQ(config_of({"-grant-delay", "1us"}).grant_delay, 1ms)
+        << "never shorter than asked for";
+    EXPECT_EQ(why_not({"-grant-delay", "auto"}),
+              R"(-grant-delay "auto": needs -etcd-endpoints as well: a server by itself does not )"
+              "know what was granted before it");
+    EXPECT_EQ(why_not({"-grant-delay", "-1s"}), R"(-grant-delay "-1s": cannot be negative)");
+    EXPECT_EQ(why_not({"-grant-delay-max", "0s"}), R"(-grant-delay-max "0s": must be above zero)");
+    EXPECT_EQ(why_not({"-grant-delay", "Auto"}),
+              R"(-grant-delay "Auto": not a duration; write it like 5s, 250ms, 1m30s or 1.5h)");
+}
+
+TEST(server_config, mistakes_about_etcd) {
+    const char* const plain = "http://a:2379";
+    EXPECT_EQ(why_not({"-etcd-endpoints", plain, "-etcd-ttl", "1500ms"}),
+              R"(-etcd-ttl "1500ms": etcd knows whole seconds only)");
+    EXPECT_EQ(why_not({"-etcd-endpoints", plain, "-etcd-ttl", "0s"}),
+              R"(-etcd-ttl "0s": must be above zero)");
+    EXPECT_EQ(why_not({"-etcd-endpoints", plain, "-etcd-ttl", "301s"}),
+              R"(-etcd-ttl "301s": at most 5m)");
+    EXPECT_EQ(why_not({"-etcd-endpoints", plain, "-etcd-ttl", "1h"}),
+              R"(-etcd-ttl "1h": at most 5m)");
+    EXPECT_EQ(why_not({"-etcd-endpoints", plain, "-advertise", ""}),
+              R"(-advertise "": must be a name of 1 to 255 bytes)");
+    EXPECT_EQ(why_not({"-etcd-endpoints", plain, "-advertise", "a\tb"}),
+              R"(-advertise "a\tb": must be UTF-8 without control characters)");
+    EXPECT_EQ(why_not({"-etcd-endpoints", plain, "-etcd-prefix="}),
+              R"(-etcd-prefix "": must name a prefix)");
+    EXPECT_EQ(why_not({"-etcd-endpoints", plain, "-etcd-ca", "c"}),
+              "-etcd-ca: needs https endpoints in -etcd-endpoints");
+    EXPECT_EQ(why_not({"-etcd-endpoints", plain, "-etcd-cert", "c", "-etcd-key", "k"}),
+              "-etcd-cert: needs https endpoints in -etcd-endpoints");
+    EXPECT_EQ(why_not({"-etcd-endpoints", "https://a:2379", "-etcd-cert", "c"}),
+              "-etcd-cert: needs -etcd-key as well");
+    EXPECT_EQ(why_not({"-etcd-endpoints", "https://a:2379", "-etcd-key", "k"}),
+              "-etcd-key: needs -etcd-cert as well");
+    EXPECT_THAT(why_not({"-etcd-endpoints", "a:2379"}), testing::StartsWith("-etcd-endpoints "));
+}
+
+TEST(server_config, what_only_etcd_needs) {
+    for (const char* const name :
+         {"-etcd-prefix", "-etcd-ca", "-etcd-cert", "-etcd-key", "-etcd-user-file", "-advertise"}) {
+        EXPECT_EQ(why_not({name, "x"}), std::string{name} + ": needs -etcd-endpoints as well")
+            << name;
+    }
+    EXPECT_EQ(why_not({"-etcd-ttl", "5s"}), "-etcd-ttl: needs -etcd-endpoints as well");
+    EXPECT_EQ(why_not({}, {{"MONOLOCK_ADVERTISE", "x"}}),
+              "MONOLOCK_ADVERTISE: needs -etcd-endpoints as well");
+}
+
 TEST(server_config, help_lists_each_flag_with_variable_and_default) {
     for (const char* const spelling : {"-h", "--h", "-help", "--help"}) {
         const auto out = parse({spelling, "-nonsense"}, {{"MONOLOCK_THREADS", "many"}});
