@@ -21,20 +21,15 @@ acceptor::acceptor(shard_loop& on, posix::descriptor listening, surroundings& ar
                    handler on_connection)
     : loop_{&on},
       listening_{std::move(listening)},
-      retry_{on,
-             [this] {
-                 if (!listen_again()) {
-                     pause();
-                 }
-             }},
+      retry_{on, [this] { resume(); }},
+      turn_end_{on, [this] { use_what_came_back(); }},
       around_{&around},
       log_{&log},
       on_connection_{std::move(on_connection)} {}
 
 void acceptor::start() {
-    if (!listen_again()) {
-        throw std::system_error{errno, std::generic_category(), "listening socket"};
-    }
+    resume();
+    turn_end_.arm();
 }
 
 bool acceptor::listen_again() {
@@ -52,6 +47,7 @@ void acceptor::stop_watching() noexcept {
 
 void acceptor::stop() {
     retry_.disarm();
+    turn_end_.disarm();
     // Those for whom there is no slot come out of the reserve, one at a time: nobody accepts any
     // more, and they are let go at once.
     stopping_ = true;
@@ -86,10 +82,41 @@ void acceptor::pause() {
     retry_.arm(std::chrono::steady_clock::now() + retry_after);
 }
 
+void acceptor::resume() {
+    retry_.disarm();
+    if (!listen_again()) {
+        static_cast<void>(try_later("the system refuses to watch the listening socket"));
+        pause();
+    }
+}
+
+// A slot that this turn gave back is used at once. Were it left until the retry, a backlog of
+// clients that had given up meanwhile would move by a few for each retry, and who stands behind
+// them would give up in turn. It is for any shard to do so: the one that is in a pause learns
+// nothing of other shards' slots, and the kernel tells no second one of who has been waiting
+// before.
+void acceptor::use_what_came_back() {
+    if (!around_->slot_wanted.load(std::memory_order_relaxed) || !around_->budget.has_room()) {
+        return;
+    }
+    switch (accept_one()) {
+        case outcome::go_on:
+        case outcome::nothing_waits:
+            if (!watch_) {
+                resume();
+            }
+            return;
+        case outcome::try_later:
+            pause();
+            return;
+    }
+}
+
 acceptor::outcome acceptor::accept_one() {
     descriptor_budget::slot slot = around_->budget.take();
     if (!slot && !stopping_) {
         ++around_->errors;
+        around_->slot_wanted.store(true, std::memory_order_relaxed);
         return try_later("all connections that the descriptor limit allows are taken");
     }
     sockaddr_storage from{};
@@ -109,6 +136,9 @@ acceptor::outcome acceptor::accept_one() {
 
 acceptor::outcome acceptor::outcome_of_error(int error) {
     if (error == EAGAIN) {
+        if (around_->slot_wanted.load(std::memory_order_relaxed)) {
+            around_->slot_wanted.store(false, std::memory_order_relaxed);
+        }
         return outcome::nothing_waits;
     }
     ++around_->errors;

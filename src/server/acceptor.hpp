@@ -7,6 +7,7 @@
 
 #include "posix/descriptor.hpp"
 #include "server/accept_pace.hpp"
+#include "server/cache_line.hpp"
 #include "server/connection_socket.hpp"
 #include "server/descriptor_budget.hpp"
 #include "server/logger.hpp"
@@ -30,6 +31,9 @@ public:
         descriptor_budget budget;
         log_gate trouble;                      // one line for all of them together
         std::atomic<std::uint64_t> errors{0};  // accepts that failed, for whatever reason
+        // Somebody may stand in the backlog for want of a slot. Read at the end of each turn, and
+        // written at the limit only.
+        alignas(cache_line_bytes) std::atomic<bool> slot_wanted{false};
     };
 
     // `listening` is a non-blocking listening socket. The surroundings, the log and whatever the
@@ -37,7 +41,7 @@ public:
     acceptor(shard_loop& on, posix::descriptor listening, surroundings& around, logger& log,
              handler on_connection);
 
-    // Throws std::system_error, std::bad_alloc.
+    // If the system refuses to watch the socket, that is said in the log and tried again later.
     void start();
 
     // Takes what already waits in the backlog, then closes the descriptor.
@@ -53,6 +57,8 @@ private:
     [[nodiscard]] bool listen_again();
     void stop_watching() noexcept;
     void pause();
+    void resume();
+    void use_what_came_back();
     [[nodiscard]] outcome accept_one();
     [[nodiscard]] outcome outcome_of_error(int error);
     [[nodiscard]] outcome try_later(std::string_view why);
@@ -61,6 +67,7 @@ private:
     posix::descriptor listening_;
     readiness_set::watch_ptr watch_;  // null: not started, in a pause, or stopped
     shard_loop::timer retry_;
+    shard_loop::turn_end turn_end_;
     surroundings* around_;
     logger* log_;
     handler on_connection_;

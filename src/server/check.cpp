@@ -4,7 +4,10 @@
 
 #include "server/access_file.hpp"
 #include "server/audit_file.hpp"
+#include "server/failover/etcd_files.hpp"
+#include "server/server_settings.hpp"
 #include "server/tls_files.hpp"
+#include "telemetry/escape.hpp"
 
 namespace monolock::server {
 
@@ -58,6 +61,23 @@ void check_audit(const config::server_config& configuration, verdict& so_far) {
     so_far.summary += "audit log: " + (path == "-" ? "standard output" : path) + "\n";
 }
 
+// Whether etcd can be reached is not for a look at files.
+void check_etcd(const config::server_config& configuration, verdict& so_far) {
+    if (!configuration.one_of_several()) {
+        return;
+    }
+    if (const auto wrong = check_etcd_files(configuration); !wrong.empty()) {
+        so_far.add(wrong);
+        return;
+    }
+    so_far.summary += "etcd:";
+    for (const config::etcd_endpoint& each : configuration.etcd_endpoints) {
+        so_far.summary += " " + to_string(each);
+    }
+    so_far.summary +=
+        ", this server is called " + telemetry::quoted(name_among_servers(configuration)) + "\n";
+}
+
 }  // namespace
 
 config::checked<std::string> check(const config::server_config& configuration) {
@@ -65,6 +85,7 @@ config::checked<std::string> check(const config::server_config& configuration) {
     check_tls(configuration, found);
     check_access(configuration, found);
     check_audit(configuration, found);
+    check_etcd(configuration, found);
     if (!found.wrong.empty()) {
         return std::move(found.wrong);
     }

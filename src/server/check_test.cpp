@@ -88,5 +88,19 @@ TEST_F(check_test, a_mistake_in_one_file_is_enough) {
     EXPECT_EQ(wrongs().size(), 1U);
 }
 
+TEST_F(check_test, what_calls_to_etcd_will_need_belongs_together) {
+    configuration_.etcd_endpoints.emplace_back();
+    configuration_.etcd_ca = configuration_.tls_client_ca;
+    configuration_.etcd_cert = configuration_.tls_cert;
+    configuration_.etcd_key = configuration_.tls_key;
+    EXPECT_THAT(wrongs(), testing::IsEmpty());
+    configuration_.etcd_key = write("other.key", authority_.issue({.dns = {"localhost"}}).key);
+    EXPECT_THAT(wrongs(), Contains(AllOf(HasSubstr("other.key"), HasSubstr("server.pem"))));
+    configuration_.etcd_key = folder_.path("none.key");
+    configuration_.etcd_ca = write("empty.pem", "");
+    EXPECT_THAT(wrongs(), AllOf(Contains(StartsWith(configuration_.etcd_key)),
+                                Contains(StartsWith(configuration_.etcd_ca))));
+}
+
 }  // namespace
 }  // namespace monolock::server

@@ -42,9 +42,9 @@ std::uint64_t raise_descriptor_limit() noexcept {
     return std::min<std::uint64_t>(limit.rlim_cur, std::numeric_limits<std::int32_t>::max());
 }
 
-void descriptor_budget::open(std::uint64_t limit) noexcept {
+void descriptor_budget::open(std::uint64_t limit, std::uint64_t later) noexcept {
     reserve_ = std::clamp(limit / 8, reserve_min, reserve_max);
-    const std::uint64_t kept = descriptors_in_use() + reserve_;
+    const std::uint64_t kept = descriptors_in_use() + later + reserve_;
     connections_max_ = limit > kept ? static_cast<std::int64_t>(limit - kept) : 0;
 }
 

@@ -38,11 +38,17 @@ public:
     };
 
     // To be called once, when everything that the process itself needs is open and before the first
-    // take(). `limit` is the limit of descriptors in force.
-    void open(std::uint64_t limit) noexcept;
+    // take(). `limit` is the limit of descriptors in force; `later` is how many the process itself
+    // will open besides.
+    void open(std::uint64_t limit, std::uint64_t later = 0) noexcept;
 
     // An empty slot if nothing is left. Any thread.
     [[nodiscard]] slot take() noexcept;
+
+    // Whether take() would have found a slot. Any thread.
+    [[nodiscard]] bool has_room() const noexcept {
+        return taken_.load(std::memory_order_relaxed) < connections_max_;
+    }
 
     [[nodiscard]] std::int64_t connections_max() const noexcept { return connections_max_; }
     // How many descriptors stay free for the process itself when all slots are taken.

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <chrono>
-#include <string>
 
 #include "core/session_engine.hpp"
 
@@ -15,8 +14,7 @@ void handshake::close() noexcept {
 
 void handshake::refuse(protocol::error_code code) {
     unlink();
-    owner_->on_refused(std::move(socket_), peer_,
-                       {.code = code, .reason = std::string{protocol::canonical_reason(code)}}, {});
+    owner_->on_refused(std::move(socket_), peer_, protocol::refusal(code), {});
 }
 
 // The socket stays watched until the claim or the end: a receive that finds nothing waits again.

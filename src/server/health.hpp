@@ -13,7 +13,9 @@ public:
     explicit health(const watchdog& over) noexcept : watchdog_{&over} {}
 
     // The server listens and its shards run.
-    void begin_serving() noexcept { stage_ = stage::serving; }
+    void begin_serving() noexcept { enter(stage::serving); }
+    // Another server is active, or nobody: this one is well, and no client should come.
+    void stand_by() noexcept { enter(stage::standby); }
     // From the signal on, while the shutdown delay lasts and until the process ends.
     void begin_shutdown() noexcept { stage_ = stage::shutting_down; }
 
@@ -33,11 +35,39 @@ public:
         if (stage_ == stage::starting) {
             return "starting";
         }
+        if (stage_ == stage::standby) {
+            return "standby";
+        }
         return trouble();
     }
 
+    // The state in a word or two, for people and programs.
+    [[nodiscard]] std::string_view state() const noexcept {
+        if (stage_ != stage::shutting_down && !watchdog_->all_turn()) {
+            return "stalled";
+        }
+        switch (stage_) {
+            case stage::starting:
+                return "starting";
+            case stage::standby:
+                return "standby";
+            case stage::serving:
+                return "serving";
+            case stage::shutting_down:
+                break;
+        }
+        return "shutting down";
+    }
+
 private:
-    enum class stage { starting, serving, shutting_down };
+    enum class stage { starting, standby, serving, shutting_down };
+
+    // A shutdown is for good.
+    void enter(stage next) noexcept {
+        if (stage_ != stage::shutting_down) {
+            stage_ = next;
+        }
+    }
 
     const watchdog* watchdog_;
     stage stage_ = stage::starting;

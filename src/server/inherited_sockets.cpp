@@ -4,16 +4,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstddef>
+#include <cstdlib>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "posix/environment.hpp"
+#include "server/service_environment.hpp"
 #include "telemetry/escape.hpp"
 
 namespace monolock::server {
@@ -70,29 +69,13 @@ void set_non_blocking(const posix::descriptor& socket) {
     }
 }
 
-// Separated by colons; a name has none.
-std::vector<std::string> names_in(std::string_view list) {
-    std::vector<std::string> names;
-    while (!list.empty()) {
-        const std::size_t end = std::min(list.find(':'), list.size());
-        names.emplace_back(list.substr(0, end));
-        list.remove_prefix(std::min(end + 1, list.size()));
-    }
-    return names;
-}
-
-// The protocol of sd_listen_fds(3): LISTEN_FDS descriptors from the third on, whose names stand in
-// LISTEN_FDNAMES, are meant for the process LISTEN_PID.
 std::vector<named_descriptor> take() {
-    if (posix::variable("LISTEN_PID") != std::to_string(::getpid())) {
-        return {};
-    }
-    std::vector<std::string> names = names_in(posix::variable("LISTEN_FDNAMES"));
-    if (posix::variable("LISTEN_FDS") != std::to_string(names.size())) {
-        throw std::runtime_error{"LISTEN_FDS and LISTEN_FDNAMES do not fit together"};
+    auto names = passed_names(std::getenv, ::getpid());  // NOLINT(concurrency-mt-unsafe)
+    if (!names) {
+        throw std::runtime_error{names.error().text};
     }
     std::vector<named_descriptor> taken;
-    for (std::string& each : names) {
+    for (std::string& each : *std::move(names)) {
         const int fd = first_passed + static_cast<int>(taken.size());
         ::fcntl(fd, F_SETFD, FD_CLOEXEC);
         taken.push_back({.name = std::move(each), .descriptor = posix::descriptor{fd}});

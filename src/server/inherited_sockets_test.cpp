@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,8 +27,13 @@ std::vector<named_descriptor> one(std::string name, posix::descriptor descriptor
     return made;
 }
 
+// On the heap: g++ 12 takes the optional addresses of one on the stack for uninitialised.
+std::unique_ptr<config::server_config> defaults() {
+    return std::make_unique<config::server_config>();
+}
+
 std::string refusal(std::vector<named_descriptor> taken,
-                    const config::server_config& configuration = {}) {
+                    const config::server_config& configuration = *defaults()) {
     try {
         static_cast<void>(sorted(std::move(taken), configuration));
     } catch (const std::runtime_error& error) {
@@ -43,9 +49,9 @@ TEST(inherited_sockets, go_where_their_names_say) {
     const int flags = ::fcntl(taken[1].descriptor.get(), F_GETFL);
     ASSERT_EQ(::fcntl(taken[1].descriptor.get(), F_SETFL, flags & ~O_NONBLOCK), 0);
 
-    config::server_config configuration;
-    configuration.ops_listen = config::unix_address{.path = "/tmp/ops"};
-    const inherited_sockets made = sorted(std::move(taken), configuration);
+    const auto configuration = defaults();
+    configuration->ops_listen = config::unix_address{.path = "/tmp/ops"};
+    const inherited_sockets made = sorted(std::move(taken), *configuration);
     EXPECT_EQ(made.listen.size(), 2U);
     EXPECT_EQ(made.ops.size(), 0U);
     EXPECT_EQ(made.admin.size(), 1U);
@@ -72,10 +78,10 @@ TEST(inherited_sockets, what_nobody_can_connect_to_is_refused) {
 }
 
 TEST(inherited_sockets, a_flag_for_the_same_thing_is_a_contradiction) {
-    config::server_config configuration;
-    configuration.admin_listen = config::tcp_address{.host = "localhost", .port = 9091};
-    EXPECT_EQ(refusal(one("listen", listening()), configuration), "accepted");
-    EXPECT_EQ(refusal(one("admin", listening()), configuration),
+    const auto configuration = defaults();
+    configuration->admin_listen = config::tcp_address{.host = "localhost", .port = 9091};
+    EXPECT_EQ(refusal(one("listen", listening()), *configuration), "accepted");
+    EXPECT_EQ(refusal(one("admin", listening()), *configuration),
               R"(the service manager's socket "admin": -admin-listen localhost:9091 )"
               "is configured as well, and only one of them can be");
 }

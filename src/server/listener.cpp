@@ -8,11 +8,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -33,8 +35,12 @@ std::string error_text(int error) {
     return std::generic_category().message(error);
 }
 
+std::string refusal(const std::string& address, const std::string& why) {
+    return "cannot listen on " + address + ": " + why;
+}
+
 [[noreturn]] void fail(const std::string& address, const std::string& why) {
-    throw std::runtime_error{"cannot listen on " + address + ": " + why};
+    throw std::runtime_error{refusal(address, why)};
 }
 
 address_list resolve(const config::tcp_address& where) {
@@ -87,15 +93,20 @@ config::tcp_address bound_address(const posix::descriptor& socket) {
     return {.host = host, .port = static_cast<std::uint16_t>(std::stoul(port))};
 }
 
+// What an empty host means on a machine without IPv6.
+config::tcp_address without_ipv6(const config::tcp_address& where) {
+    return {.host = "0.0.0.0", .port = where.port};
+}
+
 struct tcp_target {
     sockaddr_storage address{};
     socklen_t size = 0;
 };
 
-// An error number, or a socket that listens. SO_REUSEADDR lets a restarted server bind at once
-// while old connections are in TIME_WAIT; a second listener on the address is refused all the same,
-// which is the point: SO_REUSEPORT would let it in.
-int try_listen(const tcp_target& target, posix::descriptor& out) {
+// An error number, or a socket that has the address. SO_REUSEADDR lets a restarted server bind at
+// once while old connections are in TIME_WAIT; a second listener on the address is refused all the
+// same, which is the point: SO_REUSEPORT would let it in.
+int try_bind(const tcp_target& target, posix::descriptor& out) {
     out = open_socket(target.address.ss_family);
     if (!out) {
         return errno;
@@ -106,11 +117,15 @@ int try_listen(const tcp_target& target, posix::descriptor& out) {
     if (target.address.ss_family == AF_INET6) {
         set_option(out, IPPROTO_IPV6, IPV6_V6ONLY, is_unspecified(target.address) ? 0 : 1);
     }
-    if (::bind(out.get(), reinterpret_cast<const sockaddr*>(&target.address), target.size) != 0 ||
-        ::listen(out.get(), SOMAXCONN) != 0) {
-        return errno;
+    const auto* const address = reinterpret_cast<const sockaddr*>(&target.address);
+    return ::bind(out.get(), address, target.size) == 0 ? 0 : errno;
+}
+
+int try_listen(const tcp_target& target, posix::descriptor& out) {
+    if (const int error = try_bind(target, out); error != 0) {
+        return error;
     }
-    return 0;
+    return ::listen(out.get(), SOMAXCONN) == 0 ? 0 : errno;
 }
 
 bool is_same(const tcp_target& left, const tcp_target& right) noexcept {
@@ -198,17 +213,25 @@ posix::descriptor lock_beside(const config::unix_address& where) {
     return lock;
 }
 
-// Removes a socket's file that nobody listens on.
-void remove_stale_file(const config::unix_address& where) {
+// Whether there is a socket's file.
+bool is_there(const config::unix_address& where) {
     struct stat status {};
     if (::lstat(where.path.c_str(), &status) != 0) {
         if (errno != ENOENT) {
             fail(config::to_string(where), error_text(errno));
         }
-        return;
+        return false;
     }
     if (!S_ISSOCK(status.st_mode)) {
         fail(config::to_string(where), "the path exists and is not a socket");
+    }
+    return true;
+}
+
+// Removes a socket's file that nobody listens on.
+void remove_stale_file(const config::unix_address& where) {
+    if (!is_there(where)) {
+        return;
     }
     const posix::descriptor probe = open_socket(AF_UNIX);
     const sockaddr_un address = unix_sockaddr(where.path);
@@ -221,7 +244,42 @@ void remove_stale_file(const config::unix_address& where) {
     }
 }
 
+std::optional<obstacle> obstacle_of_tcp(const config::tcp_address& where) {
+    for (const tcp_target& target : targets_of(where)) {
+        posix::descriptor socket;
+        const int error = try_bind(target, socket);
+        if (where.host.empty() && error == EAFNOSUPPORT) {
+            return obstacle_of_tcp(without_ipv6(where));
+        }
+        if (error != 0) {
+            return obstacle{.what = refusal(config::to_string(where), error_text(error)),
+                            .may_pass = error == EADDRINUSE};
+        }
+    }
+    return std::nullopt;
+}
+
+// As the lock file and the socket's file will need it.
+void check_folder(const config::unix_address& where) {
+    const std::string folder = std::filesystem::path{where.path}.parent_path();
+    if (::faccessat(AT_FDCWD, folder.empty() ? "." : folder.c_str(), W_OK | X_OK, AT_EACCESS) !=
+        0) {
+        fail(config::to_string(where), folder + ": " + error_text(errno));
+    }
+}
+
 }  // namespace
+
+std::optional<obstacle> find_obstacle(const config::address& where) try {
+    if (const auto* const tcp = std::get_if<config::tcp_address>(&where)) {
+        return obstacle_of_tcp(*tcp);
+    }
+    check_folder(std::get<config::unix_address>(where));
+    static_cast<void>(is_there(std::get<config::unix_address>(where)));
+    return std::nullopt;
+} catch (const std::runtime_error& error) {
+    return obstacle{.what = error.what(), .may_pass = false};
+}
 
 posix::descriptor duplicate(const listening_socket& socket) {
     posix::descriptor made{::fcntl(socket.descriptor.get(), F_DUPFD_CLOEXEC, 0)};
@@ -263,7 +321,7 @@ void listener::listen_tcp(const config::tcp_address& where) {
             return;
         }
         if (where.host.empty() && made.error == EAFNOSUPPORT) {
-            listen_tcp({.host = "0.0.0.0", .port = where.port});
+            listen_tcp(without_ipv6(where));
             return;
         }
         const bool other_port_may_do =

@@ -62,4 +62,15 @@ private:
     posix::descriptor unix_lock_;  // held while unix_path_ is ours
 };
 
+// What would keep a listener from that address, for one that is to be opened later.
+struct obstacle {
+    std::string what;       // one line that names the address and why
+    bool may_pass = false;  // another program has the address now
+};
+
+// Nothing is opened: a TCP address is bound to for a moment, without listening, so that nobody can
+// connect and another server may listen there meanwhile; of a Unix socket only files are looked at,
+// not whether somebody uses it.
+[[nodiscard]] std::optional<obstacle> find_obstacle(const config::address& where);
+
 }  // namespace monolock::server

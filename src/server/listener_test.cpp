@@ -8,13 +8,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,6 +36,11 @@ std::optional<std::string> refusal(const config::address& where) {
         return error.what();
     }
     return std::nullopt;
+}
+
+std::uint16_t port_of(const listener& one) {
+    const std::string address = one.sockets().front().address;
+    return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
 }
 
 // Leaves a socket's file behind that nobody listens on, as a crash does.
@@ -59,8 +67,7 @@ TEST(listener, port_zero_takes_one_free_port_for_all_addresses_of_a_name) {
 TEST(listener, a_second_one_on_the_address_is_refused_and_named) {
     const listener first{config::tcp_address{.host = "127.0.0.1", .port = 0}};
     const std::string address = first.sockets().front().address;
-    const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
-    EXPECT_EQ(refusal(config::tcp_address{.host = "127.0.0.1", .port = port}),
+    EXPECT_EQ(refusal(config::tcp_address{.host = "127.0.0.1", .port = port_of(first)}),
               "cannot listen on " + address + ": Address already in use");
 }
 
@@ -94,6 +101,66 @@ TEST(listener, leaves_alone_what_is_not_a_stale_socket) {
     EXPECT_EQ(refusal(config::unix_address{.path = folder.path("none/sock")}),
               "cannot listen on unix:" + folder.path("none/sock") + ": lock file " +
                   folder.path("none/sock") + ".lock: No such file or directory");
+}
+
+// --- what stands in the way, before anything is opened
+
+std::optional<bool> may_pass(const config::address& where) {
+    const auto found = find_obstacle(where);
+    return found ? std::optional{found->may_pass} : std::nullopt;
+}
+
+// An empty host: [::] where there is IPv6.
+TEST(listener, an_address_can_be_looked_at_before_it_is_opened_and_stays_free) {
+    std::uint16_t port = 0;
+    for (const char* const host : {"127.0.0.1", ""}) {
+        {
+            const listener first{config::tcp_address{.host = host, .port = port}};
+            port = port_of(first);
+            EXPECT_EQ(may_pass(config::tcp_address{.host = host, .port = port}), true);
+        }
+        EXPECT_EQ(may_pass(config::tcp_address{.host = host, .port = port}), std::nullopt);
+        EXPECT_EQ(refusal(config::tcp_address{.host = host, .port = port}), std::nullopt);
+    }
+}
+
+TEST(listener, who_looks_at_an_address_does_not_keep_another_from_it) {
+    constexpr const char* host = "127.83.7.1";  // nobody else's, nor are its ports
+    std::optional<listener> other{std::in_place, config::tcp_address{.host = host, .port = 0}};
+    const config::tcp_address where{.host = host, .port = port_of(*other)};
+    std::atomic<int> looks = 0;
+    const std::jthread looking{[&](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+            EXPECT_NE(may_pass(where), false);
+            ++looks;
+        }
+    }};
+    while (looks < 2000) {
+        other.reset();
+        other.emplace(where);  // it throws if it cannot
+    }
+}
+
+TEST(listener, what_will_not_pass_is_named) {
+    const auto elsewhere = find_obstacle(config::tcp_address{.host = "192.0.2.1", .port = 7070});
+    ASSERT_TRUE(elsewhere);
+    EXPECT_FALSE(elsewhere->may_pass);
+    EXPECT_EQ(elsewhere->what, "cannot listen on 192.0.2.1:7070: Cannot assign requested address");
+    EXPECT_EQ(may_pass(config::tcp_address{.host = "no-such-host.invalid", .port = 1}), false);
+
+    const scratch_folder folder;
+    const std::string path = folder.path("socket");
+    EXPECT_EQ(may_pass(config::unix_address{.path = path}), std::nullopt);
+    EXPECT_FALSE(std::filesystem::exists(path + ".lock"));
+    leave_stale_socket(path);
+    EXPECT_EQ(may_pass(config::unix_address{.path = path}), std::nullopt);
+    const auto nowhere = find_obstacle(config::unix_address{.path = folder.path("none/sock")});
+    ASSERT_TRUE(nowhere);
+    EXPECT_FALSE(nowhere->may_pass);
+    EXPECT_EQ(nowhere->what, "cannot listen on unix:" + folder.path("none/sock") + ": " +
+                                 folder.path("none") + ": No such file or directory");
+    std::ofstream{folder.path("precious")} << "data";
+    EXPECT_EQ(may_pass(config::unix_address{.path = folder.path("precious")}), false);
 }
 
 std::vector<posix::descriptor> handed_over(std::initializer_list<const listener*> from) {

@@ -129,6 +129,23 @@ void add_upkeep(families& to, const outside_counts& outside) {
     to.push_back(std::move(build));
 }
 
+void add_failover(families& to, const failover_counts& one) {
+    to.push_back(gauge_family("monolock_active",
+                              "1 if this server is the active one of several, else 0.",
+                              one.active ? 1 : 0));
+    to.push_back(gauge_family("monolock_term",
+                              "The term of this server while it has the key in etcd, else 0.",
+                              static_cast<double>(one.term)));
+    to.push_back(counter_family("monolock_etcd_errors_total",
+                                "Calls to etcd that were not answered, or with an error.",
+                                number(one.etcd_errors)));
+    to.push_back(counter_family("monolock_failovers_total", "Times that this server became active.",
+                                number(one.failovers)));
+    to.push_back(counter_family("monolock_leases_uncovered_total",
+                                "Grants to leases that are longer than a failover waits.",
+                                number(one.leases_uncovered)));
+}
+
 }  // namespace
 
 families metrics::Collect() const {
@@ -142,6 +159,9 @@ families metrics::Collect() const {
     add_durations(made, all);
     add_connections(made, all, around_->accepting.errors.load(), outside);
     add_upkeep(made, outside);
+    if (outside.failover) {
+        add_failover(made, *outside.failover);
+    }
     families process = process_.collect();
     made.insert(made.end(), std::make_move_iterator(process.begin()),
                 std::make_move_iterator(process.end()));

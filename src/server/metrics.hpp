@@ -4,12 +4,22 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "server/process_metrics.hpp"
 #include "server/shard.hpp"
 
 namespace monolock::server {
+
+// What one of several servers counts besides (docs/high-availability.md).
+struct failover_counts {
+    bool active = false;
+    std::int64_t term = 0;  // zero: none
+    std::uint64_t etcd_errors = 0;
+    std::uint64_t failovers = 0;
+    std::uint64_t leases_uncovered = 0;
+};
 
 // What is counted outside the shards.
 struct outside_counts {
@@ -19,6 +29,7 @@ struct outside_counts {
     std::uint64_t reload_failures_tls = 0;
     std::uint64_t reload_failures_acl = 0;
     std::uint64_t reload_failures_audit = 0;
+    std::optional<failover_counts> failover{};  // absent: this server is the only one
 };
 
 // The server's metrics (docs/operating.md), added up over the shards when they are asked for. Any

@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::array<unsigned char, 12> mapped_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
+bool is_mapped(const unsigned char* ipv6) noexcept {
+    return std::memcmp(ipv6, mapped_prefix.data(), mapped_prefix.size()) == 0;
+}
+
 struct local_peer {
     pid_t pid;
     uid_t uid;
@@ -33,7 +37,7 @@ peer_address peer_address::of(int descriptor, const sockaddr_storage& from) noex
         std::memcpy(&address, &from, sizeof address);
         const unsigned char* const bytes = address.sin6_addr.s6_addr;
         peer.port_ = ntohs(address.sin6_port);
-        if (std::memcmp(bytes, mapped_prefix.data(), mapped_prefix.size()) == 0) {
+        if (is_mapped(bytes)) {
             std::memcpy(peer.bytes_.data(), bytes + mapped_prefix.size(), sizeof(in_addr));
             peer.kind_ = kind::ipv4;
         } else {
@@ -108,6 +112,9 @@ std::optional<peer_address> peer_address::parse(std::string_view text) {
             return std::nullopt;
         }
         peer.kind_ = bracketed ? kind::ipv6 : kind::ipv4;
+        if (bracketed && is_mapped(peer.bytes_.data())) {
+            return std::nullopt;  // it prints as IPv4
+        }
     }
     if (peer.to_string() != text) {
         return std::nullopt;  // written another way: 127.0.0.1:080

@@ -75,8 +75,9 @@ TEST(peer_address, parses_what_it_prints_and_nothing_else) {
     EXPECT_NE(peer_address::parse("192.0.2.1:5000"), peer_address::parse("192.0.2.1:5001"));
     for (const char* const text :
          {"", "unknown", ":", "192.0.2.1", "192.0.2.1:", "192.0.2.1:65536", "192.0.2.1:080",
-          "192.0.2.1:-1", "2001:db8::1:1", "[192.0.2.1]:1", "[2001:DB8::1]:1", "localhost:1",
-          "unix:pid=7", "unix:pid=,uid=1", "unix:pid=7,uid=1 ", "unix:pid=07,uid=1"}) {
+          "192.0.2.1:-1", "2001:db8::1:1", "[192.0.2.1]:1", "[2001:DB8::1]:1",
+          "[::ffff:192.0.2.1]:1", "localhost:1", "unix:pid=7", "unix:pid=,uid=1",
+          "unix:pid=7,uid=1 ", "unix:pid=07,uid=1"}) {
         EXPECT_EQ(peer_address::parse(text), std::nullopt) << text;
     }
 }

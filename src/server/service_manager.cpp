@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
-#include "config/number.hpp"
 #include "posix/environment.hpp"
 
 namespace monolock::server {
@@ -20,18 +18,6 @@ using std::chrono::microseconds;
 
 // Whoever asks for more signs of life than this gets no more.
 constexpr microseconds interval_min{10'000};
-
-// WATCHDOG_PID names the process that is watched, where that may not be ours.
-std::optional<microseconds> patience_of_the_manager() {
-    const std::string_view text = posix::variable("WATCHDOG_USEC");
-    const std::string_view watched = posix::variable("WATCHDOG_PID");
-    const auto patience = config::parse_number<std::int64_t>(text);
-    if (!patience || *patience <= 0 ||
-        (!watched.empty() && watched != std::to_string(::getpid()))) {
-        return std::nullopt;
-    }
-    return microseconds{*patience};
-}
 
 std::string with_status(std::string assignments, std::string_view status) {
     return std::move(assignments) + "\nSTATUS=" + std::string{status};
@@ -47,23 +33,18 @@ std::string monotonic_now() {
 }  // namespace
 
 service_manager::service_manager(loop& on, logger& log)
-    : timer_{on}, patience_{patience_of_the_manager()}, log_{&log} {
+    : timer_{on}, patience_{watchdog_patience(std::getenv, ::getpid())}, log_{&log} {
     const std::string_view where = posix::variable("NOTIFY_SOCKET");
     if (where.empty()) {
         return;
     }
-    if ((!where.starts_with('/') && !where.starts_with('@')) ||
-        where.size() >= sizeof address_.sun_path) {
+    const auto name = notify_address(where);
+    if (!name) {
         complain("NOTIFY_SOCKET is no address of a Unix socket");
         return;
     }
+    address_ = *name;
     socket_ = posix::descriptor{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
-    address_.sun_family = AF_UNIX;
-    std::copy(where.begin(), where.end(), address_.sun_path);
-    address_size_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + where.size());
-    if (where.starts_with('@')) {
-        address_.sun_path[0] = '\0';  // the abstract namespace
-    }
 }
 
 void service_manager::ready(std::string_view status) {
@@ -101,7 +82,7 @@ void service_manager::keep_alive_while(std::function<bool()> is_well) {
 void service_manager::send(const std::string& message) {
     if (socket_ &&
         ::sendto(socket_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
-                 reinterpret_cast<const sockaddr*>(&address_), address_size_) < 0) {
+                 reinterpret_cast<const sockaddr*>(&address_.address), address_.size) < 0) {
         complain(std::generic_category().message(errno));
     }
 }

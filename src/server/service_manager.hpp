@@ -1,8 +1,5 @@
 #pragma once
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -12,6 +9,7 @@
 #include "posix/descriptor.hpp"
 #include "server/logger.hpp"
 #include "server/loop.hpp"
+#include "server/service_environment.hpp"
 
 namespace monolock::server {
 
@@ -52,8 +50,7 @@ private:
     void await_turn();
 
     posix::descriptor socket_;  // none: there is nobody to tell
-    sockaddr_un address_{};
-    socklen_t address_size_ = 0;
+    unix_name address_;
     loop_timer timer_;
     std::optional<std::chrono::microseconds> patience_;
     std::function<bool()> is_well_;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/assert.hpp"
@@ -16,6 +17,9 @@ constexpr std::size_t judge_batch = 64;
 
 // How many are closed in a shutdown.
 constexpr std::size_t close_batch = 256;
+
+// How many locks are tried again in one turn.
+constexpr std::size_t retry_batch_size = 64;
 
 constexpr auto shutting_down = protocol::error_code::server_shutting_down;
 constexpr auto not_authorized = protocol::error_code::not_authorized;
@@ -32,7 +36,10 @@ shard::shard(shard_surroundings& surroundings, std::size_t number)
       number_{number},
       history_{surroundings.remembers_ownership ? std::make_unique<admin::ownership_history>()
                                                 : nullptr},
-      engine_{surroundings.tokens, *this, *this, {.io_timeout = surroundings.io_timeout}},
+      engine_{surroundings.tokens,
+              *this,
+              *this,
+              {.io_timeout = surroundings.io_timeout, .mandate = surroundings.mandate}},
       access_{surroundings.access_at_start},
       tls_{surroundings.tls_at_start},
       tls_handshakes_{loop_, surroundings.io_timeout,
@@ -51,7 +58,7 @@ shard::shard(shard_surroundings& surroundings, std::size_t number)
                      late.close();
                  }},
       deadline_{loop_, [this] { judge(); }},
-      drain_look_{loop_, [this] { report_if_drained(); }} {}
+      last_look_{loop_, [this] { report_if_alone(); }} {}
 
 shard::~shard() {
     MONOLOCK_ASSERT(!thread_.joinable());
@@ -66,9 +73,6 @@ void shard::add_listening(posix::descriptor listening) {
 }
 
 void shard::start() {
-    for (const auto& each : acceptors_) {
-        each->start();
-    }
     std::promise<void> ended;
     loop_ended_ = ended.get_future();
     thread_ = std::thread{[this, ended = std::move(ended)]() mutable {
@@ -76,6 +80,40 @@ void shard::start() {
         ended.set_value();
     }};
     ::pthread_setname_np(thread_.native_handle(), ("shard-" + std::to_string(number_)).c_str());
+}
+
+void shard::begin_serving() {
+    loop_.post([this] {
+        engine_.grant_again();
+        stage_ = stage::serving;
+    });
+}
+
+void shard::open(std::vector<posix::descriptor> listening) {
+    loop_.post([this, listening = std::move(listening)]() mutable {
+        acceptors_.clear();
+        for (posix::descriptor& each : listening) {
+            add_listening(std::move(each));
+        }
+        for (const auto& each : acceptors_) {
+            each->start();
+        }
+    });
+}
+
+void shard::retry_grants() {
+    loop_.post([this] { retry_batch(engine_.idle_count()); });
+}
+
+// As many as were idle when it began: one that is refused again is the last in line, and is not
+// asked for twice.
+void shard::retry_batch(std::size_t left) {
+    const std::size_t now = std::min(left, retry_batch_size);
+    engine_.retry_grants(now);
+    arm_deadline();
+    if (left > now) {
+        loop_.post([this, left, now] { retry_batch(left - now); });
+    }
 }
 
 void shard::ask(callback question) {
@@ -228,7 +266,17 @@ void shard::refuse_at_once(const posix::descriptor& connection) {
     static_cast<void>(receive_from(connection.get(), input));
 }
 
+// What is read when the mandate is over is not acted upon, nor what was on its way between two
+// shards at that moment: another server's rules may be in force.
+bool shard::may_act() const noexcept {
+    return around_->mandate == nullptr || around_->mandate->in_force();
+}
+
 void shard::on_claim(connection_socket&& socket, claim_arrival&& claim) {
+    if (!may_act()) {
+        refuse(std::move(socket), shutting_down);
+        return;
+    }
     if (!trusts(socket)) {
         distrust(std::move(socket), claim.peer);
         return;
@@ -256,6 +304,10 @@ void shard::arrive(claim_arrival&& claim) {
     if (!socket) {
         return;
     }
+    if (!may_act()) {
+        refuse(*std::move(socket), shutting_down);
+        return;
+    }
     if (!trusts(*socket)) {
         distrust(*std::move(socket), claim.peer);
         return;
@@ -278,7 +330,13 @@ void shard::distrust(connection_socket&& socket, const peer_address& peer) {
                {.code = not_authorized, .reason = "client certificate is no longer trusted"}, {});
 }
 
+// Nobody is admitted by a shard that does not serve: a claim may come from one which serves again
+// already.
 void shard::admit(connection_socket&& socket, claim_arrival&& claim) {
+    if (stage_ != stage::serving) {
+        refuse(std::move(socket), shutting_down);
+        return;
+    }
     const core::session_id id{around_->last_session_id.fetch_add(1, std::memory_order_relaxed) + 1};
     const boost::intrusive_ptr<socket_session> who{
         new socket_session{id, std::move(socket), claim.peer, std::move(claim.identity), *this}};
@@ -293,7 +351,7 @@ bool shard::permits(const claim_arrival& claim) const {
 
 void shard::deny(connection_socket&& socket, const claim_arrival& claim) {
     ++around_->acl_denials;
-    refuse(std::move(socket), not_authorized, protocol::canonical_reason(not_authorized));
+    refuse(std::move(socket), not_authorized);
     if (around_->audit != nullptr) {
         around_->audit->denied(
             {.lock = claim.request.name, .identity = claim.identity, .peer = claim.peer});
@@ -324,13 +382,21 @@ void shard::send_waiters_away() {
 
 void shard::on_refused(connection_socket&& socket, const peer_address& peer,
                        const protocol::malformed& refusal, std::span<const std::byte> seen) {
-    refuse(std::move(socket), refusal.code, refusal.reason);
+    if (!may_act()) {
+        refuse(std::move(socket), shutting_down);
+        return;
+    }
+    refuse(std::move(socket), refusal);
     log_refused(peer, refusal, seen);
 }
 
-void shard::refuse(connection_socket&& socket, protocol::error_code code, std::string_view reason) {
-    counters_.error_due(code);
-    static_cast<void>(socket.send(protocol::encode_error(code, reason).bytes()));
+void shard::refuse(connection_socket&& socket, protocol::error_code code) {
+    refuse(std::move(socket), protocol::refusal(code));
+}
+
+void shard::refuse(connection_socket&& socket, const protocol::malformed& why) {
+    counters_.error_due(why.code);
+    static_cast<void>(socket.send(protocol::encode_error(why.code, why.reason).bytes()));
     on_linger(std::move(socket));
 }
 
@@ -413,21 +479,31 @@ void shard::close_sessions() {
         loop_.post([this] { close_sessions(); });
         return;
     }
-    report_if_drained();
+    std::exchange(on_drained_, {})();
 }
 
-void shard::report_if_drained() {
+void shard::await_last_connection(callback done) {
+    loop_.post([this, done = std::move(done)]() mutable {
+        on_alone_ = std::move(done);
+        report_if_alone();
+    });
+}
+
+void shard::report_if_alone() {
     if (lingering_.empty() && tls_handshakes_.empty()) {
-        on_drained_();
+        std::exchange(on_alone_, {})();
         return;
     }
     // Connections close one by one, each with its own wake-up; looking once in a while is cheaper
     // to get right than a word from each of them.
-    drain_look_.arm(now() + std::chrono::milliseconds{5});
+    last_look_.arm(now() + std::chrono::milliseconds{5});
 }
 
 void shard::on_fact(const core::fact& what) {
     counters_.take(what, engine_.table().session_count(), *this);
+    if (around_->tracks_leases) {
+        note_lease(what);
+    }
     if (history_) {
         history_->take(what);
     }
@@ -437,6 +513,28 @@ void shard::on_fact(const core::fact& what) {
     if (around_->log->writes(telemetry::log_level::debug)) {
         log_fact(what);
     }
+}
+
+void shard::note_lease(const core::fact& what) {
+    if (const auto* const grant = std::get_if<core::granted>(&what)) {
+        leases_.add(grant->who->lease());
+        if (grant->who->lease() > around_->lease_covered_max) {
+            note_uncovered(*grant);
+        }
+    } else if (const auto* const end = std::get_if<core::ended>(&what);
+               end != nullptr && end->was == core::session_state::owning) {
+        leases_.remove(end->who->lease());
+    }
+}
+
+void shard::note_uncovered(const core::granted& grant) {
+    const std::uint64_t so_far = ++around_->leases_uncovered;
+    around_->log->write_seldom(
+        around_->uncovered, telemetry::log_level::warn,
+        "a lease is longer than a failover waits: two may believe that they own the lock",
+        {{.key = "lock", .value = grant.who->lock_name()},
+         {.key = "lease_ms", .value = static_cast<std::uint64_t>(grant.who->lease().count())},
+         {.key = "leases_uncovered", .value = so_far}});
 }
 
 // Grants and ends of ownership; heartbeats and queueing are nobody's business later.

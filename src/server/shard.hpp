@@ -17,6 +17,7 @@
 #include "server/audit_log.hpp"
 #include "server/cache_line.hpp"
 #include "server/claim_arrival.hpp"
+#include "server/failover/owner_leases.hpp"
 #include "server/foreign_protocol.hpp"
 #include "server/handshake.hpp"
 #include "server/lingering_close.hpp"
@@ -41,14 +42,20 @@ struct shard_surroundings {
     std::array<log_gate, foreign_protocol_count> hints{};
     std::atomic<std::uint64_t> tls_handshake_errors{0};  // handshakes that came to nothing
     access_policy access_at_start{};
-    std::atomic<std::uint64_t> acl_denials{0};  // claims refused and waiters sent away
+    std::atomic<std::uint64_t> acl_denials{0};       // claims refused and waiters sent away
+    std::atomic<std::uint64_t> leases_uncovered{0};  // grants to leases above lease_covered_max
+    log_gate uncovered{};
     alignas(cache_line_bytes) std::atomic<std::uint64_t> last_session_id{0};
     // From here on nothing changes once the shards run.
     alignas(cache_line_bytes) core::name_hasher hasher;
     core::nanoseconds io_timeout;
     tls_setting tls_at_start{};  // without context: connections are plain
     logger* log;
-    audit_log* audit = nullptr;                    // null: off
+    audit_log* audit = nullptr;             // null: off
+    core::mandate_port* mandate = nullptr;  // null: in force for ever
+    bool tracks_leases = false;             // of the owners, for a successor
+    // Who has a longer one is granted, and a successor does not wait for it to stop.
+    std::chrono::milliseconds lease_covered_max = std::chrono::milliseconds::max();
     bool remembers_ownership = false;              // for those who ask later who had a lock
     std::vector<std::unique_ptr<shard>> shards{};  // complete before the first one runs
 };
@@ -72,17 +79,30 @@ public:
     // The thread must have been joined, or never started.
     ~shard();
 
-    // Before start().
-    void add_listening(posix::descriptor listening);
-
     // Starts the thread. Throws std::system_error if there is none to be had.
     void start();
+
+    // Locks are granted again if they were not, and claims that other shards hand over are welcome.
+    // The shard is new, or was drained and has called back. Connections of before may linger on.
+    void begin_serving();
+
+    // Connections are accepted from these sockets from now on. All shards have been told before to
+    // begin serving, for the first connection may be another's. The threads need not run yet.
+    void open(std::vector<posix::descriptor> listening);
+
+    // The locks that the token source refused are tried again, a batch a turn.
+    void retry_grants();
 
     // Has `question` called on this shard's thread, between two events.
     void ask(callback question);
 
     // For questions that ask() has brought here, on this shard's thread alone.
     [[nodiscard]] core::session_engine& engine() noexcept { return engine_; }
+    // The longest lease of any owner since this was last asked; zero if there was none, or if the
+    // surroundings do not say that leases are tracked.
+    [[nodiscard]] std::chrono::milliseconds take_longest_lease() noexcept {
+        return leases_.take_peak();
+    }
     // Null unless the surroundings say that ownership is remembered.
     [[nodiscard]] const admin::ownership_history* history() const noexcept {
         return history_.get();
@@ -109,14 +129,18 @@ public:
     // waits without their permission is sent away with ERROR 0x18. Owners stay.
     void adopt_rules(access_policy access);
 
-    // First step of a controlled shutdown: takes what waits in the backlogs and closes the
-    // listening sockets, answers handshakes under way and all that follow with ERROR 0x01, grants
-    // nothing any more. Then calls `done`.
+    // First step of a controlled shutdown, and of stepping down: takes what waits in the backlogs
+    // and closes the listening sockets, answers handshakes under way and all that follow with ERROR
+    // 0x01, grants nothing any more. Then calls `done`.
     void begin_drain(callback done);
 
-    // Second step: every session gets ERROR 0x01 and ends. `done` is called when the last
-    // connection is closed; what lingers does so for the I/O timeout at the most.
+    // Second step: every session gets ERROR 0x01 and ends; `done` is called when there is none
+    // left. Connections may be left: those that linger, and TLS handshakes that will be refused.
     void finish_drain(callback done);
+
+    // Calls `done` when the last connection is closed; what lingers does so for the I/O timeout at
+    // the most. After the second step, before the shard is opened again.
+    void await_last_connection(callback done);
 
     // Stops the loop where it stands, waits for the thread, and ends the sessions that are left
     // with ERROR 0x01, without granting their locks to anybody.
@@ -155,6 +179,7 @@ private:
     void begin_tls(connection_socket&& socket, const peer_address& peer);
     void begin_claim(connection_socket&& socket, const peer_address& peer, std::string&& identity);
     [[nodiscard]] std::optional<connection_socket> watch(loose_connection connection);
+    [[nodiscard]] bool may_act() const noexcept;
     [[nodiscard]] bool trusts(connection_socket& socket) const;
     void distrust(connection_socket&& socket, const peer_address& peer);
     void admit(connection_socket&& socket, claim_arrival&& claim);
@@ -162,14 +187,19 @@ private:
     [[nodiscard]] bool permits(const claim_arrival& claim) const;
     void deny(connection_socket&& socket, const claim_arrival& claim);
     void send_waiters_away();
-    void refuse(connection_socket&& socket, protocol::error_code code, std::string_view reason);
+    void refuse(connection_socket&& socket, protocol::error_code code);
+    void refuse(connection_socket&& socket, const protocol::malformed& why);
     void arm_deadline();
+    void add_listening(posix::descriptor listening);
     void judge();
+    void retry_batch(std::size_t left);
     void close_sessions();
-    void report_if_drained();
+    void report_if_alone();
     void log_refused(const peer_address& peer, const protocol::malformed& refusal,
                      std::span<const std::byte> seen);
     void log_denied(const claim_arrival& claim);
+    void note_lease(const core::fact& what);
+    void note_uncovered(const core::granted& grant);
     void audit(const core::fact& what);
     void log_fact(const core::fact& what);
     void log_ended(const core::ended& what);
@@ -178,6 +208,7 @@ private:
     std::size_t number_;
     shard_loop loop_;
     shard_counters counters_;
+    owner_leases leases_;
     std::unique_ptr<admin::ownership_history> history_;
     core::session_engine engine_;
     access_policy access_;
@@ -187,11 +218,12 @@ private:
     deadline_list<tls_handshake> tls_handshakes_;
     deadline_list<handshake> handshakes_;
     deadline_list<lingering_close> lingering_;
-    shard_loop::timer deadline_;    // the engine's next
-    bool judging_ = false;          // more is overdue than a turn looks at: the next is posted
-    shard_loop::timer drain_look_;  // whether what lingers has gone
+    shard_loop::timer deadline_;   // the engine's next
+    bool judging_ = false;         // more is overdue than a turn looks at: the next is posted
+    shard_loop::timer last_look_;  // whether what lingers has gone
     stage stage_ = stage::serving;
-    callback on_drained_;
+    callback on_drained_;  // no session is left
+    callback on_alone_;    // no connection is left
     std::thread thread_;
     std::future<void> loop_ended_;  // the thread is on its last instructions
 };

@@ -117,6 +117,7 @@ void shard_loop::turn(bool may_sleep) {
     const bool had_own = !own_.empty();
     call_own();
     connections_.turn(may_sleep && !had_own);
+    call_turn_ends();
     turning_here = nullptr;
 }
 
@@ -161,6 +162,12 @@ void shard_loop::call_passed_timers() {
         next.passed_();
     }
     set_alarm();
+}
+
+void shard_loop::call_turn_ends() {
+    for (auto next = turn_ends_.begin(); next != turn_ends_.end() && !connections_.is_stopped();) {
+        (next++)->ended_();
+    }
 }
 
 // The kernel is told only of an earlier time. An alarm that comes too early, because its timer was

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/intrusive/list.hpp>
 #include <boost/intrusive/set.hpp>
 #include <chrono>
 #include <functional>
@@ -24,6 +25,7 @@ namespace monolock::server {
 class shard_loop {
 public:
     class timer;
+    class turn_end;
 
     // Throws std::system_error.
     shard_loop();
@@ -68,6 +70,8 @@ private:
 
     using hook = boost::intrusive::set_member_hook<
         boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+    using list_hook = boost::intrusive::list_member_hook<
+        boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
 public:
     // Calls back once, in a turn at or after the time it is armed for. Armed anew it forgets the
@@ -95,6 +99,30 @@ public:
         hook in_armed_;
     };
 
+    // Calls back at the end of each turn, this one included, from arm() to disarm(). The callback
+    // may disarm this one, and no other.
+    class turn_end {
+    public:
+        turn_end(shard_loop& on, std::function<void()> ended)
+            : loop_{&on}, ended_{std::move(ended)} {}
+        turn_end(const turn_end&) = delete;
+        turn_end& operator=(const turn_end&) = delete;
+        ~turn_end() = default;  // disarmed
+
+        void arm() noexcept {
+            disarm();
+            loop_->turn_ends_.push_back(*this);
+        }
+        void disarm() noexcept { in_armed_.unlink(); }
+
+    private:
+        friend class shard_loop;
+
+        shard_loop* loop_;
+        std::function<void()> ended_;
+        list_hook in_armed_;
+    };
+
 private:
     struct earlier {
         bool operator()(const timer& one, const timer& other) const noexcept {
@@ -104,6 +132,9 @@ private:
     using armed_timers = boost::intrusive::multiset<
         timer, boost::intrusive::member_hook<timer, hook, &timer::in_armed_>,
         boost::intrusive::compare<earlier>, boost::intrusive::constant_time_size<false>>;
+    using armed_turn_ends = boost::intrusive::list<
+        turn_end, boost::intrusive::member_hook<turn_end, list_hook, &turn_end::in_armed_>,
+        boost::intrusive::constant_time_size<false>>;
 
     void enqueue(std::unique_ptr<task> work);
     void call_all(const task_list& work);
@@ -113,6 +144,7 @@ private:
     void call_others();
     void call_passed_timers();
     void set_alarm() noexcept;
+    void call_turn_ends();
 
     posix::descriptor wake_;
     posix::descriptor alarm_;
@@ -120,6 +152,7 @@ private:
     readiness_set::watch_ptr wake_watch_;
     readiness_set::watch_ptr alarm_watch_;
     armed_timers timers_;
+    armed_turn_ends turn_ends_;
     core::time_point alarm_set_for_ = core::time_point::max();
     task_list own_;  // posted by the loop's thread: no lock, no wake-up
     // Written by other threads, so apart from what each turn reads.

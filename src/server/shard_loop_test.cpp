@@ -118,6 +118,38 @@ TEST(shard_loop_test, nothing_is_called_once_it_is_stopped) {
     EXPECT_EQ(order, "a");
 }
 
+TEST(shard_loop_test, the_end_of_each_turn_is_told_to_whoever_asks) {
+    shard_loop loop;
+    std::string order;
+    shard_loop::turn_end often{loop, [&] { order += 'o'; }};
+    std::optional<shard_loop::turn_end> once;
+    once.emplace(loop, [&] {
+        order += '1';
+        once->disarm();
+    });
+    loop.poll();
+    EXPECT_EQ(order, "");
+    loop.post([&] {
+        often.arm();
+        once->arm();
+        often.arm();  // as good as once
+        order += 'a';
+    });
+    loop.poll();
+    EXPECT_EQ(order, "a1o");
+    loop.poll();
+    EXPECT_EQ(order, "a1oo");
+    once->arm();
+    once.reset();
+    often.disarm();
+    loop.poll();
+    EXPECT_EQ(order, "a1oo");
+    often.arm();
+    loop.stop();
+    loop.poll();
+    EXPECT_EQ(order, "a1oo");
+}
+
 TEST(shard_loop_test, what_was_posted_and_never_called_is_destroyed) {
     const auto held = std::make_shared<int>(1);
     {

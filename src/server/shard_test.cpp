@@ -1,7 +1,6 @@
 #include "server/shard.hpp"
 
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -10,16 +9,16 @@
 #include <functional>
 #include <future>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "posix/descriptor.hpp"
 #include "protocol/frames.hpp"
+#include "server/failover/mandate.hpp"
+#include "support/shard_client.hpp"
 #include "support/shard_stage.hpp"
 
 namespace monolock::server {
@@ -27,57 +26,20 @@ namespace {
 
 using stage = test::shard_stage;
 
-constexpr std::chrono::milliseconds patience{10'000};
+using test::claim;
+using test::heartbeat;
+using test::next;
+using test::patience;
+using test::send;
 
 access_policy policy(std::uint64_t generation, std::vector<config::access_rule> rules) {
     return {.rules = std::make_shared<const config::access_rules>(std::move(rules)),
             .generation = generation};
 }
 
-// What a client sees next: "WAITING", "ACQUIRED", "ERROR 0x18", "end".
-std::string next(const posix::descriptor& connection) {
-    protocol::server_frame_decoder decoder;
-    for (;;) {
-        pollfd entry{.fd = connection.get(), .events = POLLIN, .revents = 0};
-        if (::poll(&entry, 1, static_cast<int>(patience.count())) != 1) {
-            return "silence";
-        }
-        std::byte byte{};  // one at a time: what follows the frame is the next call's
-        if (::recv(connection.get(), &byte, 1, 0) <= 0) {
-            return "end";
-        }
-        std::size_t used = 0;
-        const auto status = decoder.feed({&byte, 1}, used);
-        if (status == protocol::server_frame_decoder::status::malformed) {
-            return "malformed";
-        }
-        if (status == protocol::server_frame_decoder::status::frame) {
-            break;
-        }
-    }
-    const protocol::server_frame frame = decoder.take_frame();
-    if (const auto* const refusal = std::get_if<protocol::error>(&frame)) {
-        return "ERROR " + std::to_string(static_cast<int>(refusal->code));
-    }
-    return std::holds_alternative<protocol::acquired>(frame) ? "ACQUIRED" : "WAITING";
-}
-
-void send(const posix::descriptor& connection, std::span<const std::byte> bytes) {
-    EXPECT_EQ(::send(connection.get(), bytes.data(), bytes.size(), 0),
-              static_cast<ssize_t>(bytes.size()));
-}
-
-posix::descriptor claim(stage& on, std::string_view name) {
-    posix::descriptor connection = on.connect();
-    send(connection, protocol::encode_acquire(60'000, name).bytes());
-    return connection;
-}
-
-void heartbeat(const posix::descriptor& connection) {
-    send(connection, protocol::heartbeat_frame);
-}
-
 constexpr std::string_view denied = "ERROR 24";  // 0x18
+
+constexpr std::string_view shutting_down = "ERROR 1";
 
 // The server ends like this when a thread could not be started, and when a shard is slow to drain.
 TEST(shard, stopped_where_it_stands_it_still_ends_its_sessions) {
@@ -165,6 +127,41 @@ TEST(shard, a_claim_that_newer_rules_permitted_is_not_judged_by_older_ones) {
     const posix::descriptor there = claim(running, running.name_at(1));
     running.at(1).start();
     EXPECT_EQ(next(there), "ACQUIRED");
+}
+
+// --- the mandate of one of several servers is over, and nobody has ended the sessions yet
+
+// Clients stop for good at a refusal from 0x10 up, though the server that is active may have
+// another opinion.
+TEST(shard, without_a_mandate_a_claim_is_sent_away_whatever_is_wrong_with_it) {
+    mandate over;  // from the start
+    stage running{{.access = policy(1, {{.identity = "*", .locks = {"db/*"}}}), .mandate = &over}};
+    const posix::descriptor good = claim(running, "db/1");
+    const posix::descriptor denied_later = claim(running, "n");
+    const posix::descriptor strange = running.connect();
+    send(strange, std::array{std::byte{0x7f}});
+    const posix::descriptor early_beat = running.connect();
+    heartbeat(early_beat);
+    const posix::descriptor on_its_way = running.hand_over("a", "db/1", 1);
+    const posix::descriptor on_its_way_denied = running.hand_over("a", "n", 0);
+    for (const auto* each :
+         {&good, &denied_later, &strange, &early_beat, &on_its_way, &on_its_way_denied}) {
+        EXPECT_EQ(next(*each), shutting_down);
+        EXPECT_EQ(next(*each), "end");
+    }
+    EXPECT_EQ(running.denials(), 0U);
+}
+
+TEST(shard, with_a_mandate_each_is_told_what_is_wrong) {
+    mandate in_force;
+    in_force.extend_to(coordination::time_point::max());
+    stage running{
+        {.access = policy(1, {{.identity = "*", .locks = {"db/*"}}}), .mandate = &in_force}};
+    const posix::descriptor strange = running.connect();
+    send(strange, std::array{std::byte{0x7f}});
+    EXPECT_EQ(next(strange), "ERROR 19");
+    EXPECT_EQ(next(claim(running, "n")), denied);
+    EXPECT_EQ(next(claim(running, "db/1")), "ACQUIRED");
 }
 
 // All are overdue at once, as after a pause of the machine. How many are looked at in a turn of the

@@ -1,29 +1,71 @@
 #include "server/token_counter.hpp"
 
 #include <algorithm>
-#include <chrono>
+
+#include "server/wall_clock.hpp"
 
 namespace monolock::server {
 
-namespace {
-
-// A clock before 1970 is a clock that knows nothing: the counter alone then goes on.
-std::uint64_t unix_milliseconds() noexcept {
-    const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(
-        0, std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count()));
+std::optional<core::fencing_token> token_counter::next(std::chrono::milliseconds lease) noexcept {
+    if (!open_.load(std::memory_order_acquire)) {
+        return std::nullopt;
+    }
+    if (mandate_ != nullptr && !mandate_->in_force()) {
+        // It may be extended in the next moment, and nothing else be a reason to try again.
+        if (!mandate_missed_.exchange(true, std::memory_order_acq_rel)) {
+            tell();
+        }
+        return std::nullopt;
+    }
+    if (lease.count() > lease_max_.load(std::memory_order_acquire)) {
+        want_lease(lease);
+        return std::nullopt;
+    }
+    const std::uint64_t now_ms = unix_milliseconds();
+    const std::uint64_t ceiling = ceiling_.load(std::memory_order_acquire);
+    std::uint64_t previous = last_.load(std::memory_order_relaxed);
+    std::optional<core::fencing_token> token;
+    do {
+        token = core::next_token({previous}, now_ms, ceiling);
+        if (!token) {
+            if (!tokens_wanted_.exchange(true, std::memory_order_acq_rel)) {
+                tell();
+            }
+            return std::nullopt;
+        }
+    } while (!last_.compare_exchange_weak(previous, token->value, std::memory_order_relaxed));
+    return token;
 }
 
-}  // namespace
+void token_counter::limit(const grant_limits& to) noexcept {
+    lease_max_.store(to.lease_max.count(), std::memory_order_release);
+    ceiling_.store(to.ceiling, std::memory_order_release);
+}
 
-core::fencing_token token_counter::next() noexcept {
-    const std::uint64_t now_ms = unix_milliseconds();
-    std::uint64_t previous = last_.load(std::memory_order_relaxed);
-    core::fencing_token token;
-    do {
-        token = core::next_token({previous}, now_ms);
-    } while (!last_.compare_exchange_weak(previous, token.value, std::memory_order_relaxed));
-    return token;
+void token_counter::start_at(std::uint64_t first) noexcept {
+    const std::uint64_t before = first == 0 ? 0 : first - 1;
+    std::uint64_t previous = last();
+    while (previous < before &&
+           !last_.compare_exchange_weak(previous, before, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+    }
+}
+
+void token_counter::want_lease(std::chrono::milliseconds lease) noexcept {
+    auto most = lease_wanted_.load(std::memory_order_relaxed);
+    while (most < lease.count()) {
+        if (lease_wanted_.compare_exchange_weak(most, lease.count(), std::memory_order_acq_rel)) {
+            tell();
+            return;
+        }
+    }
+}
+
+token_counter::demand token_counter::take_demand() noexcept {
+    return {
+        .tokens = tokens_wanted_.exchange(false, std::memory_order_acq_rel),
+        .mandate = mandate_missed_.exchange(false, std::memory_order_acq_rel),
+        .lease = std::chrono::milliseconds{lease_wanted_.exchange(0, std::memory_order_acq_rel)}};
 }
 
 }  // namespace monolock::server

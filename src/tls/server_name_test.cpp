@@ -57,6 +57,8 @@ TEST(server_name, is_no_pattern_and_nothing_odd) {
     EXPECT_THAT(why_not("h:1", std::string_view{"a\0b", 3}), HasSubstr("DNS name"));
     EXPECT_THAT(why_not("h:1", std::string_view{"1.2.3.4\0b", 9}), HasSubstr("DNS name"));
     EXPECT_THAT(why_not("h:1", std::string(254, 'a')), HasSubstr("DNS name"));
+    EXPECT_THAT(why_not("10.0.0.7.:1"), HasSubstr("DNS name"))
+        << "an address, yet not checked as one";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "server/admin/activity.hpp"
 #include "server/admin/gate.hpp"
+#include "server/admin/page.hpp"
 #include "server/admin/shard_question.hpp"
 #include "server/admin/survey.hpp"
 #include "server/http/target.hpp"
@@ -16,8 +17,6 @@ namespace {
 
 using http::response;
 using http::status;
-
-constexpr std::size_t history_max = 100;
 
 // How long an event stream that has just begun need not make room.
 constexpr std::chrono::seconds stream_undisturbed{1};
@@ -46,6 +45,69 @@ std::string ended_body(std::string_view name, const claim_view& who,
     return out += '\n';
 }
 
+// Each behind another member.
+
+void append_reload(std::string& out, const std::optional<standing::last_reload>& last) {
+    if (!last) {
+        out += ",\"reload\":null";
+        return;
+    }
+    out += ",\"reload\":{\"at\":\"";
+    telemetry::append_rfc3339(out, last->at);
+    out += "\",\"failed\":[";
+    for (std::size_t index = 0; index < last->failed.size(); ++index) {
+        out.append(index == 0 ? "\"" : ",\"").append(last->failed[index]).append("\"");
+    }
+    out += "]}";
+}
+
+void append_totals(std::string& out, const activity& all, const standing& now) {
+    out += ",\"totals\":{";
+    append_number(out, "grants", all.grants);
+    out += ',';
+    append_number(out, "handovers", all.handovers);
+    out += ',';
+    append_number(out, "heartbeats", all.heartbeats);
+    out += ',';
+    append_number(out, "connections", all.connections);
+    out += ",\"ends\":{";
+    for (std::size_t index = 0; index < end_reasons.size(); ++index) {
+        out += index == 0 ? "" : ",";
+        append_number(out, core::to_string(end_reasons[index]), all.ends[index]);
+    }
+    out += "},";
+    append_number(out, "client_errors", all.client_errors);
+    out += ',';
+    append_number(out, "acl_denials", now.acl_denials);
+    out += ',';
+    append_number(out, "accept_errors", now.accept_errors);
+    out += ',';
+    append_number(out, "tls_handshake_errors", now.tls_handshake_errors);
+    out += ',';
+    append_number(out, "audit_lost_events", now.audit_lost_events);
+    out += '}';
+}
+
+void append_role(std::string& out, const role_status& now) {
+    out += ",\"failover\":{";
+    append_text(out, "role", coordination::to_string(now.role));
+    out += ',';
+    append_text(out, "active_server", now.active_server);
+    out += ",\"term\":";
+    out += now.term ? std::to_string(now.term->value) : "null";
+    out += ',';
+    append_flag(out, "delays_grants", now.delays_grants);
+    out += ',';
+    append_number(out, "failovers", now.failovers);
+    out += ',';
+    append_number(out, "etcd_errors", now.etcd_errors);
+    out += ',';
+    append_text(out, "last_loss", now.last_loss);
+    out += ',';
+    append_text(out, "last_error", now.last_error);
+    out += '}';
+}
+
 // Why nobody was ended, and who has the lock.
 std::string conflict_body(std::string_view why, const std::optional<claim_view>& holder,
                           const moment& now) {
@@ -64,6 +126,13 @@ http::task<std::optional<std::string>> next_piece(std::shared_ptr<listing_pages>
     co_return of->piece();
 }
 
+response streamed(listing_pages pages) {
+    const auto source = std::make_shared<listing_pages>(std::move(pages));
+    response made = json(status::ok, {});
+    made.more = [source] { return next_piece(source); };
+    return made;
+}
+
 http::task<std::optional<std::string>> next_events(std::shared_ptr<event_stream> of) {
     co_return co_await of->next();
 }
@@ -72,7 +141,7 @@ http::task<std::optional<std::string>> next_events(std::shared_ptr<event_stream>
 struct ending {
     enum class outcome {
         no_lock,
-        no_owner,  // grants are withheld: the server shuts down
+        no_owner,  // grants are withheld: a shutdown, or a grant delay
         another_owner,
         no_waiter,
         several_waiters,
@@ -158,26 +227,23 @@ ending end_waiter(shard& of, const kick_call& what, core::name_hash hash) {
 }
 
 using found_locks = std::vector<lock_view>;
-using found_changes = std::vector<ownership_change>;
 
-shard_question<found_locks> ask_for_locks(loop& home, shard& of,
-                                          const std::optional<std::string>& match) {
+shard_question<found_locks> ask_for_locks(loop& home, shard& of, const survey::interest& what) {
     shard_question<found_locks> question{home};
-    of.ask([&of, match, slip = question.for_shard()] {
+    of.ask([&of, what, slip = question.for_shard()] {
         if (slip.begin()) {
-            survey::begin(of, match, [slip](found_locks found) { slip.answer(std::move(found)); });
+            survey::begin(of, what, [slip](found_locks found) { slip.answer(std::move(found)); });
         }
     });
     return question;
 }
 
 shard_question<std::optional<lock_view>> ask_for_lock(loop& home, shard& of,
-                                                      const std::string& name,
-                                                      core::name_hash hash) {
+                                                      const inspection::interest& what) {
     shard_question<std::optional<lock_view>> question{home};
-    of.ask([&of, name, hash, slip = question.for_shard()] {
+    of.ask([&of, what, slip = question.for_shard()] {
         if (slip.begin()) {
-            inspection::begin(of, name, hash, [slip](std::optional<lock_view> found) {
+            inspection::begin(of, what, [slip](std::optional<lock_view> found) {
                 slip.answer(std::move(found));
             });
         }
@@ -195,9 +261,11 @@ shard_question<ending> ask_to_kick(loop& home, shard& of, const kick_call& what,
     return ask<ending>(home, of, [&of, what, hash] { return end_waiter(of, what, hash); });
 }
 
-shard_question<found_changes> ask_for_history(loop& home, shard& of, const std::string& name) {
-    return ask<found_changes>(home, of,
-                              [&of, name] { return of.history()->of(name, history_max); });
+shard_question<ownership_history::past> ask_for_history(loop& home, shard& of,
+                                                        const std::string& name,
+                                                        core::name_hash hash) {
+    return ask<ownership_history::past>(home, of,
+                                        [&of, name, hash] { return of.history()->of(name, hash); });
 }
 
 }  // namespace
@@ -220,10 +288,18 @@ shard& admin_api::home_of(core::name_hash hash) const {
     return *around_->shards[core::shard_of(hash, around_->shards.size())];
 }
 
+// Whatever comes from here is read by pages of this origin alone, and only the page itself may be
+// shown as one.
 http::task<response> admin_api::answer(http::request what) {
     response made = co_await decide(std::move(what));
-    made.fields.push_back(
-        {.name = "Content-Security-Policy", .value = "default-src 'none'; frame-ancestors 'none'"});
+    made.fields.push_back({.name = "Cross-Origin-Resource-Policy", .value = "same-origin"});
+    const bool has_policy =
+        std::any_of(made.fields.begin(), made.fields.end(),
+                    [](const http::field& each) { return each.name == "Content-Security-Policy"; });
+    if (!has_policy) {
+        made.fields.push_back({.name = "Content-Security-Policy",
+                               .value = "default-src 'none'; frame-ancestors 'none'"});
+    }
     co_return made;
 }
 
@@ -232,6 +308,9 @@ http::task<response> admin_api::decide(http::request what) {
         if (const auto why = objection(what, *host_)) {
             co_return refuse(status::forbidden, *why);
         }
+    }
+    if (auto page = page_response(what)) {
+        co_return *std::move(page);
     }
     auto understood = understand(what);
     if (auto* const no = std::get_if<response>(&understood)) {
@@ -245,6 +324,9 @@ http::task<response> admin_api::perform(api_call what) {
     if (auto* const call = std::get_if<list_call>(&what)) {
         co_return co_await list(std::move(*call));
     }
+    if (auto* const call = std::get_if<window_call>(&what)) {
+        co_return co_await window(std::move(*call));
+    }
     if (auto* const call = std::get_if<show_call>(&what)) {
         co_return co_await show(std::move(*call));
     }
@@ -257,8 +339,8 @@ http::task<response> admin_api::perform(api_call what) {
     if (auto* const call = std::get_if<history_call>(&what)) {
         co_return co_await history(std::move(*call));
     }
-    if (std::holds_alternative<events_call>(what)) {
-        co_return events();
+    if (const auto* const call = std::get_if<events_call>(&what)) {
+        co_return events(*call);
     }
     co_return info();
 }
@@ -266,8 +348,11 @@ http::task<response> admin_api::perform(api_call what) {
 response admin_api::info() const {
     const auto uptime = std::chrono::steady_clock::now() - started_at_;
     const activity now = activity_of(*around_);
+    const standing server = standing_();
     std::string out = "{";
     append_text(out, "version", MONOLOCK_VERSION);
+    out += ',';
+    append_text(out, "state", server.state);
     out += ',';
     append_number(out, "uptime_ms",
                   static_cast<std::uint64_t>(
@@ -278,10 +363,10 @@ response admin_api::info() const {
     append_text(out, "ops_listen", shown_.ops_listen);
     out += ',';
     append_text(out, "admin_listen", shown_.admin_listen);
-    out += ",\"tls\":";
-    out += shown_.tls ? "true" : "false";
-    out += ",\"mtls\":";
-    out += shown_.mutual_tls ? "true" : "false";
+    out += ',';
+    append_flag(out, "tls", shown_.tls);
+    out += ',';
+    append_flag(out, "mtls", shown_.mutual_tls);
     out += ',';
     append_text(out, "acl_file", shown_.acl_file);
     out += ',';
@@ -294,15 +379,24 @@ response admin_api::info() const {
     append_number(out, "locks", now.locks);
     out += ',';
     append_number(out, "sessions", now.sessions);
+    out += ',';
+    append_number(out, "sessions_max", server.sessions_max);
+    out += ',';
+    append_number(out, "waiters", now.waiters);
+    append_reload(out, server.reloaded);
+    append_totals(out, now, server);
+    if (role_) {
+        append_role(out, role_());
+    }
     out += "}\n";
     return json(status::ok, std::move(out));
 }
 
-http::task<std::shared_ptr<const listing>> admin_api::take_listing(
-    std::optional<std::string> match) {
+// Nothing: a shard has stalled.
+http::task<std::optional<found_locks>> admin_api::find_locks(survey::interest what) {
     std::vector<shard_question<found_locks>> questions;
     for (const auto& each : around_->shards) {
-        questions.push_back(ask_for_locks(*loop_, *each, match));
+        questions.push_back(ask_for_locks(*loop_, *each, what));
     }
     found_locks all;
     bool complete = true;
@@ -313,10 +407,7 @@ http::task<std::shared_ptr<const listing>> admin_api::take_listing(
             std::move(found->begin(), found->end(), std::back_inserter(all));
         }
     }
-    if (!complete) {
-        co_return nullptr;
-    }
-    co_return make_listing(++listings_, std::move(match), moment::now(), std::move(all));
+    co_return complete ? std::optional{std::move(all)} : std::nullopt;
 }
 
 std::shared_ptr<const listing> admin_api::keep(std::shared_ptr<const listing> made) {
@@ -341,36 +432,36 @@ http::task<response> admin_api::list(list_call what) {
         from = kept_.find(what.match, std::chrono::steady_clock::now());
     }
     if (!from) {
-        from = co_await take_listing(what.match);
-        if (!from) {
+        survey::interest interest{.match = what.match};
+        auto found = co_await find_locks(std::move(interest));
+        if (!found) {
             co_return stalled();
         }
+        from = make_listing(++listings_, what.match, moment::now(), *std::move(found));
         if (what.limit) {
             from = keep(std::move(from));
         }
     }
-    const std::size_t begin = what.after ? from->behind(*what.after) : 0;
-    const std::size_t end =
-        begin + std::min(from->locks.size() - begin, what.limit.value_or(from->locks.size()));
-    std::string next;
-    if (end < from->locks.size()) {
-        next = "/api/locks?limit=" + std::to_string(*what.limit) +
-               "&snapshot=" + std::to_string(from->id) +
-               "&after=" + http::percent_encoded(from->locks[end - 1].name);
-        if (what.match) {
-            next += "&match=" + http::percent_encoded(*what.match);
-        }
+    listing_page page = page_of(*from, what);
+    co_return streamed(listing_pages{std::move(from), std::move(page)});
+}
+
+http::task<response> admin_api::window(window_call what) {
+    survey::interest interest{.match = what.match, .waiters_max = what.waiters_max};
+    auto found = co_await find_locks(std::move(interest));
+    if (!found) {
+        co_return stalled();
     }
-    const auto pages =
-        std::make_shared<listing_pages>(std::move(from), begin, end, std::move(next));
-    response made = json(status::ok, {});
-    made.more = [pages] { return next_piece(pages); };
-    co_return made;
+    co_return streamed(listing_pages{make_window(what, moment::now(), *std::move(found))});
 }
 
 http::task<response> admin_api::show(show_call what) {
     const core::name_hash hash = around_->hasher(what.name);
-    auto question = ask_for_lock(*loop_, home_of(hash), what.name, hash);
+    const inspection::interest interest{
+        .name = what.name,
+        .hash = hash,
+        .waiters_max = what.waiters_max.value_or(inspection::interest{}.waiters_max)};
+    auto question = ask_for_lock(*loop_, home_of(hash), interest);
     const auto found = co_await question.wait();
     if (!found) {
         co_return stalled();
@@ -398,7 +489,8 @@ http::task<response> admin_api::kick(kick_call what) {
 }
 
 http::task<response> admin_api::history(history_call what) {
-    auto question = ask_for_history(*loop_, home_of(around_->hasher(what.name)), what.name);
+    const core::name_hash hash = around_->hasher(what.name);
+    auto question = ask_for_history(*loop_, home_of(hash), what.name, hash);
     const auto found = co_await question.wait();
     if (!found) {
         co_return stalled();
@@ -406,10 +498,14 @@ http::task<response> admin_api::history(history_call what) {
     const moment now = moment::now();
     std::string out = "{";
     append_text(out, "name", what.name);
+    out += ',';
+    append_time(out, "now", now.steady, now);
+    out += ',';
+    append_time(out, "complete_after", found->complete_after.value_or(started_at_), now);
     out += ",\"history\":[";
-    for (std::size_t index = 0; index < found->size(); ++index) {
+    for (std::size_t index = 0; index < found->changes.size(); ++index) {
         out += index == 0 ? "" : ",";
-        append_change(out, (*found)[index], now);
+        append_change(out, found->changes[index], now);
     }
     co_return json(status::ok, std::move(out += "]}\n"));
 }
@@ -430,11 +526,11 @@ bool admin_api::make_room_for_stream() {
     return true;
 }
 
-response admin_api::events() {
+response admin_api::events(events_call what) {
     if (!make_room_for_stream()) {
         return refuse(status::unavailable, "too many event streams at once");
     }
-    const auto stream = std::make_shared<event_stream>(*loop_, *around_);
+    const auto stream = std::make_shared<event_stream>(*loop_, *around_, what.recent);
     streams_.push_back(stream);
     response made{.code = status::ok, .content_type = "text/event-stream", .body = {}};
     made.more = [stream] { return next_events(stream); };

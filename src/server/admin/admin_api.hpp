@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,8 @@
 #include "server/admin/api_call.hpp"
 #include "server/admin/event_stream.hpp"
 #include "server/admin/listing.hpp"
+#include "server/admin/survey.hpp"
+#include "server/failover/coordinator.hpp"
 #include "server/http/connection.hpp"
 #include "server/shard.hpp"
 
@@ -27,6 +30,22 @@ struct configured {
     std::size_t threads = 0;
 };
 
+// What /api/info says of the server besides what its shards count.
+struct standing {
+    std::string_view state;  // health::state()
+    std::uint64_t sessions_max = 0;
+    std::uint64_t acl_denials = 0;
+    std::uint64_t accept_errors = 0;
+    std::uint64_t tls_handshake_errors = 0;
+    std::uint64_t audit_lost_events = 0;
+
+    struct last_reload {
+        telemetry::wall_time at;
+        std::vector<std::string_view> failed;  // the parts that kept their previous state
+    };
+    std::optional<last_reload> reloaded{};  // absent: not since the start
+};
+
 // The admin API (docs/openapi.yaml): executes calls by asking shards, from the control loop. A
 // shard that has stalled is reported with 503 after a few seconds; an act that was asked of it does
 // not happen later.
@@ -39,8 +58,13 @@ public:
     admin_api& operator=(const admin_api&) = delete;
     ~admin_api() = default;
 
-    // Before the loop runs: what /api/info says, and how many event streams may be open at a time,
-    // so that some connections stay free.
+    // Before the loop runs: whom to ask how the server fares.
+    void tell_of_standing(std::function<standing()> now) { standing_ = std::move(now); }
+    // Before the loop runs: this server is one of several, and /api/info says what part it has.
+    void tell_of_role(std::function<role_status()> role) { role_ = std::move(role); }
+
+    // On the thread of the loop: what /api/info says, and how many event streams may be open at a
+    // time, so that some connections stay free.
     void describe(configured what, std::size_t streams_max) {
         shown_ = std::move(what);
         streams_max_ = streams_max;
@@ -55,15 +79,16 @@ private:
     [[nodiscard]] http::task<http::response> perform(api_call what);
     [[nodiscard]] http::response info() const;
     [[nodiscard]] http::task<http::response> list(list_call what);
+    [[nodiscard]] http::task<http::response> window(window_call what);
     [[nodiscard]] http::task<http::response> show(show_call what);
     [[nodiscard]] http::task<http::response> release(release_call what);
     [[nodiscard]] http::task<http::response> kick(kick_call what);
     [[nodiscard]] http::task<http::response> history(history_call what);
-    [[nodiscard]] http::response events();
+    [[nodiscard]] http::response events(events_call what);
     [[nodiscard]] bool make_room_for_stream();
 
-    [[nodiscard]] http::task<std::shared_ptr<const listing>> take_listing(
-        std::optional<std::string> match);
+    using found_locks = std::vector<lock_view>;
+    [[nodiscard]] http::task<std::optional<found_locks>> find_locks(survey::interest what);
     [[nodiscard]] std::shared_ptr<const listing> keep(std::shared_ptr<const listing> made);
     [[nodiscard]] shard& home_of(core::name_hash hash) const;
 
@@ -71,6 +96,8 @@ private:
     shard_surroundings* around_;
     std::optional<std::string> host_;
     configured shown_;
+    std::function<standing()> standing_ = [] { return standing{}; };
+    std::function<role_status()> role_;  // empty: this server is the only one
     core::time_point started_at_;
     std::uint64_t listings_ = 0;
     kept_listings kept_;

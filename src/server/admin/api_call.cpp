@@ -16,6 +16,8 @@ using http::response;
 using http::status;
 
 constexpr std::size_t limit_max = 1'000'000;
+constexpr std::size_t window_limit_default = 100;
+constexpr std::size_t recent_max = 256;
 
 // A character of each name, and stars around them: no longer pattern says more.
 constexpr std::size_t match_bytes_max = 2 * protocol::lock_name_bytes_max + 1;
@@ -171,26 +173,65 @@ waiter_key take_who(place& at, parameters& with) {
     return *peer;
 }
 
-list_call take_list(parameters& with) {
-    list_call made{.match = with.take("match"),
-                   .limit = {},
-                   .after = with.take("after"),
-                   .snapshot = with.take_number("snapshot")};
-    if (const auto limit = with.take_number("limit")) {
-        if (*limit == 0 || *limit > limit_max) {
-            with.fail("limit must be from 1 to " + std::to_string(limit_max));
-        }
-        made.limit = static_cast<std::size_t>(*limit);
-    }
-    if (made.match && made.match->size() > match_bytes_max) {
+// Of a listing: `match`, if it is one.
+std::optional<std::string> take_match(parameters& with) {
+    std::optional<std::string> match = with.take("match");
+    if (match && match->size() > match_bytes_max) {
         with.fail("match is longer than any pattern needs to be");
     }
-    for (const auto& [text, why] : {std::pair{&made.match, "match is not valid UTF-8"},
-                                    std::pair{&made.after, "after is not valid UTF-8"}}) {
-        if (*text && !protocol::is_valid_utf8(**text)) {
-            with.fail(why);
-        }
+    if (match && !protocol::is_valid_utf8(*match)) {
+        with.fail("match is not valid UTF-8");
     }
+    return match;
+}
+
+std::optional<std::size_t> take_limit(parameters& with) {
+    const auto limit = with.take_number("limit");
+    if (limit && (*limit == 0 || *limit > limit_max)) {
+        with.fail("limit must be from 1 to " + std::to_string(limit_max));
+    }
+    return limit;
+}
+
+std::optional<std::size_t> take_at_most(std::string_view key, std::size_t most, parameters& with) {
+    const auto count = with.take_number(key);
+    if (count && *count > most) {
+        with.fail(std::string{key} + " must be from 0 to " + std::to_string(most));
+    }
+    return count;
+}
+
+listing_order take_order(std::string_view word, parameters& with) {
+    if (word == "waiters") {
+        return listing_order::waiters;
+    }
+    if (word == "held") {
+        return listing_order::held;
+    }
+    if (word != "name") {
+        with.fail("sort must be name, waiters or held");
+    }
+    return listing_order::name;
+}
+
+list_call take_list(parameters& with) {
+    list_call made{.match = take_match(with),
+                   .limit = take_limit(with),
+                   .after = with.take("after"),
+                   .snapshot = with.take_number("snapshot")};
+    if (made.after && !protocol::is_valid_utf8(*made.after)) {
+        with.fail("after is not valid UTF-8");
+    }
+    return made;
+}
+
+// What makes a listing a window is that it says how it is sorted.
+window_call take_window(const std::string& sort, parameters& with) {
+    window_call made{.match = take_match(with), .sort = take_order(sort, with)};
+    made.from = with.take_number("from").value_or(0);
+    made.limit = take_limit(with).value_or(window_limit_default);
+    made.waiters_max =
+        take_at_most("waiters", listed_waiters_max, with).value_or(listed_waiters_max);
     return made;
 }
 
@@ -199,9 +240,15 @@ api_call take_call(place& at, parameters& with) {
         case resource::info:
             return info_call{};
         case resource::locks:
+            if (const auto sort = with.take("sort")) {
+                return take_window(*sort, with);
+            }
             return take_list(with);
-        case resource::lock:
-            return show_call{.name = take_name(at, with)};
+        case resource::lock: {
+            show_call made{.name = take_name(at, with),
+                           .waiters_max = take_at_most("waiters", limit_max, with)};
+            return made;
+        }
         case resource::release: {
             release_call made{.name = take_name(at, with), .token = with.take_number("token")};
             return made;
@@ -212,8 +259,10 @@ api_call take_call(place& at, parameters& with) {
         }
         case resource::history:
             return history_call{.name = take_name(at, with)};
-        case resource::events:
-            return events_call{};
+        case resource::events: {
+            events_call made{.recent = take_at_most("recent", recent_max, with).value_or(0)};
+            return made;
+        }
     }
     return info_call{};
 }

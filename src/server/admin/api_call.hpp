@@ -10,6 +10,9 @@
 
 namespace monolock::server::admin {
 
+// How many waiters of each lock a listing shows.
+inline constexpr std::size_t listed_waiters_max = 100;
+
 // A request to the admin API, understood: what is asked, with every parameter valid. Pure.
 
 struct info_call {};
@@ -21,8 +24,21 @@ struct list_call {
     std::optional<std::uint64_t> snapshot;  // the one that a page before came from
 };
 
+// What a window shows first: names, long queues, or owners who have held for long.
+enum class listing_order { name, waiters, held };
+
+// As many locks as a screen holds, of those that there are now: nothing is kept for a next page.
+struct window_call {
+    std::optional<std::string> match;
+    listing_order sort = listing_order::name;
+    std::size_t from = 0;
+    std::size_t limit = 0;
+    std::size_t waiters_max = 0;  // of each lock
+};
+
 struct show_call {
     std::string name;
+    std::optional<std::size_t> waiters_max;  // absent: the whole queue
 };
 
 struct release_call {
@@ -42,9 +58,11 @@ struct history_call {
     std::string name;
 };
 
-struct events_call {};
+struct events_call {
+    std::size_t recent = 0;  // changes of before, to begin with
+};
 
-using api_call = std::variant<info_call, list_call, show_call, release_call, kick_call,
+using api_call = std::variant<info_call, list_call, window_call, show_call, release_call, kick_call,
                               history_call, events_call>;
 
 // The call, or the response that refuses it: 400, 404, or 405 with Allow. A parameter that the

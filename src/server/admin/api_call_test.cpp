@@ -51,6 +51,31 @@ TEST(api_call, parameters_of_a_listing) {
     EXPECT_EQ(page.snapshot, 3U);
 }
 
+TEST(api_call, a_listing_that_is_sorted_is_a_window) {
+    const auto first = call_of<window_call>("GET", "/api/locks?sort=name");
+    EXPECT_FALSE(first.match);
+    EXPECT_EQ(first.sort, listing_order::name);
+    EXPECT_EQ(first.from, 0U);
+    EXPECT_EQ(first.limit, 100U);
+    EXPECT_EQ(first.waiters_max, 100U);
+    const auto other =
+        call_of<window_call>("GET", "/api/locks?match=a*&limit=50&waiters=0&from=150&sort=waiters");
+    EXPECT_EQ(other.match, "a*");
+    EXPECT_EQ(other.sort, listing_order::waiters);
+    EXPECT_EQ(other.from, 150U);
+    EXPECT_EQ(other.limit, 50U);
+    EXPECT_EQ(other.waiters_max, 0U);
+    EXPECT_EQ(call_of<window_call>("GET", "/api/locks?sort=held").sort, listing_order::held);
+}
+
+TEST(api_call, less_than_everything) {
+    EXPECT_EQ(call_of<show_call>("GET", "/api/lock?name=n").waiters_max, std::nullopt);
+    EXPECT_EQ(call_of<show_call>("GET", "/api/lock?name=n&waiters=0").waiters_max, 0U);
+    EXPECT_EQ(call_of<show_call>("GET", "/api/locks/n?waiters=1000").waiters_max, 1000U);
+    EXPECT_EQ(call_of<events_call>("GET", "/api/events").recent, 0U);
+    EXPECT_EQ(call_of<events_call>("GET", "/api/events?recent=256").recent, 256U);
+}
+
 TEST(api_call, what_is_not_there) {
     for (const char* const target :
          {"/", "/api", "/api/", "/API/info", "/api/info/", "/api/lock/other", "/api/locks/a/b",
@@ -75,17 +100,38 @@ TEST(api_call, methods) {
 }
 
 TEST(api_call, mistakes_are_never_passed_over) {
-    for (const char* const target :
-         {"/api/locks?limit=0",       "/api/locks?limit=",
-          "/api/locks?limit=-1",      "/api/locks?limit=1x",
-          "/api/locks?limit=1000001", "/api/locks?limit=99999999999999999999",
-          "/api/locks?limits=1",      "/api/locks?limit=1&limit=2",
-          "/api/locks?match=%FF",     "/api/locks?after=%FF",
-          "/api/locks?snapshot=x",    "/api/lock",
-          "/api/lock?name=",          "/api/lock?name=%FF",
-          "/api/lock?name=a&name=b",  "/api/locks/",
-          "/api/locks/%zz",           "/api/locks/%0",
-          "/api/locks/n?name=m",      "/api/info?x"}) {
+    for (const char* const target : {"/api/locks?limit=0",
+                                     "/api/locks?limit=",
+                                     "/api/locks?limit=-1",
+                                     "/api/locks?limit=1x",
+                                     "/api/locks?limit=1000001",
+                                     "/api/locks?limit=99999999999999999999",
+                                     "/api/locks?limits=1",
+                                     "/api/locks?limit=1&limit=2",
+                                     "/api/locks?match=%FF",
+                                     "/api/locks?after=%FF",
+                                     "/api/locks?snapshot=x",
+                                     "/api/lock",
+                                     "/api/lock?name=",
+                                     "/api/lock?name=%FF",
+                                     "/api/lock?name=a&name=b",
+                                     "/api/locks/",
+                                     "/api/locks/%zz",
+                                     "/api/locks/%0",
+                                     "/api/locks/n?name=m",
+                                     "/api/info?x",
+                                     "/api/locks?sort=",
+                                     "/api/locks?sort=age",
+                                     "/api/locks?from=1",
+                                     "/api/locks?waiters=1",
+                                     "/api/locks?sort=name&after=a",
+                                     "/api/locks?sort=name&snapshot=1",
+                                     "/api/locks?sort=name&sort=name",
+                                     "/api/locks?sort=name&from=-1",
+                                     "/api/locks?sort=name&limit=0",
+                                     "/api/locks?sort=name&waiters=101",
+                                     "/api/lock?name=n&waiters=1000001",
+                                     "/api/events?recent=257"}) {
         EXPECT_EQ(status_of("GET", target), 400) << target;
     }
     EXPECT_EQ(status_of("GET", "/api/locks?match=" + std::string(511, '*')), 200);

@@ -20,15 +20,6 @@ void append_age(std::string& out, std::string_view key, core::nanoseconds age) {
     append_number(out, key, static_cast<std::uint64_t>(std::max<std::int64_t>(0, count)));
 }
 
-void append_time(std::string& out, std::string_view key, core::time_point when, const moment& now) {
-    append_key(out, key);
-    out += '"';
-    telemetry::append_rfc3339(
-        out,
-        now.wall - std::chrono::duration_cast<telemetry::wall_time::duration>(now.steady - when));
-    out += '"';
-}
-
 void append_who(std::string& out, core::session_id id, std::string_view identity,
                 const peer_address& peer) {
     append_number(out, "id", id.value);
@@ -39,6 +30,15 @@ void append_who(std::string& out, core::session_id id, std::string_view identity
 }
 
 }  // namespace
+
+void append_time(std::string& out, std::string_view key, core::time_point when, const moment& now) {
+    append_key(out, key);
+    out += '"';
+    telemetry::append_rfc3339(
+        out,
+        now.wall - std::chrono::duration_cast<telemetry::wall_time::duration>(now.steady - when));
+    out += '"';
+}
 
 moment moment::now() noexcept {
     return {.steady = std::chrono::steady_clock::now(), .wall = std::chrono::system_clock::now()};
@@ -52,6 +52,11 @@ void append_text(std::string& out, std::string_view key, std::string_view value)
 void append_number(std::string& out, std::string_view key, std::uint64_t value) {
     append_key(out, key);
     out += std::to_string(value);
+}
+
+void append_flag(std::string& out, std::string_view key, bool value) {
+    append_key(out, key);
+    out += value ? "true" : "false";
 }
 
 void append_holder(std::string& out, const claim_view& who, core::time_point taken_at,

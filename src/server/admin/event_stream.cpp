@@ -25,9 +25,10 @@ void append_rate(std::string& out, std::string_view key, std::uint64_t count, do
 
 }  // namespace
 
-event_stream::event_stream(loop& on, shard_surroundings& around)
+event_stream::event_stream(loop& on, shard_surroundings& around, std::size_t recent)
     : loop_{&on},
       around_{&around},
+      recent_{recent},
       timer_{on},
       begun_at_{std::chrono::steady_clock::now()},
       next_(around.shards.size()),
@@ -47,8 +48,11 @@ http::task<std::optional<std::string>> event_stream::next() {
     if (ended_) {
         co_return std::nullopt;
     }
-    opened_ = true;
-    const batch learnt = co_await learn();
+    const bool is_first = !std::exchange(opened_, true);
+    batch learnt = co_await learn();
+    if (is_first) {
+        leave_recent(learnt);
+    }
     const moment now = moment::now();
     std::string out;
     for (const ownership_change& each : learnt.changes) {
@@ -67,14 +71,18 @@ http::task<std::optional<std::string>> event_stream::next() {
 
 shard_question<event_stream::news> event_stream::ask_for_news(
     shard& of, std::optional<std::uint64_t> from) const {
-    return ask<news>(*loop_, of, [&of, from] {
+    const std::size_t count = from ? changes_max : recent_;
+    return ask<news>(*loop_, of, [&of, from, count] {
         const ownership_history& past = *of.history();
-        news found{.changes = {}, .next = past.next()};
-        if (from) {
-            found.changes = past.since(*from, changes_max);
-        }
-        return found;
+        return news{.changes = past.since(from.value_or(0), count), .next = past.next()};
     });
+}
+
+// Of what each shard knew, the last of all.
+void event_stream::leave_recent(batch& of) const {
+    const std::size_t count = of.changes.size();
+    const auto gone = static_cast<std::ptrdiff_t>(count - std::min(count, recent_));
+    of.changes.erase(of.changes.begin(), of.changes.begin() + gone);
 }
 
 http::task<event_stream::batch> event_stream::learn() {
@@ -114,6 +122,7 @@ void event_stream::append_activity(std::string& out) {
     out += ',';
     append_number(out, "waiters", now.waiters);
     append_rate(out, "grants_per_s", now.grants - last_.grants, seconds);
+    append_rate(out, "handovers_per_s", now.handovers - last_.handovers, seconds);
     append_rate(out, "releases_per_s", now.releases - last_.releases, seconds);
     append_rate(out, "heartbeats_per_s", now.heartbeats - last_.heartbeats, seconds);
     out += "}\n\n";

@@ -20,8 +20,8 @@ public:
     // with them later would be to show the past.
     static constexpr std::size_t changes_max = 256;
 
-    // The surroundings must outlive it.
-    event_stream(loop& on, shard_surroundings& around);
+    // The surroundings must outlive it. It begins with the last so many changes of before.
+    event_stream(loop& on, shard_surroundings& around, std::size_t recent);
 
     // The events of the next second, in their wire format; nothing once it was ended.
     [[nodiscard]] http::task<std::optional<std::string>> next();
@@ -44,10 +44,12 @@ private:
     [[nodiscard]] shard_question<news> ask_for_news(shard& of,
                                                     std::optional<std::uint64_t> from) const;
     [[nodiscard]] http::task<batch> learn();
+    void leave_recent(batch& of) const;
     void append_activity(std::string& out);
 
     loop* loop_;
     shard_surroundings* around_;
+    std::size_t recent_;
     loop_timer timer_;
     core::time_point begun_at_;
     std::vector<std::optional<std::uint64_t>> next_;  // of each shard; absent: from now on

@@ -17,9 +17,11 @@ std::string lower(std::string_view text) {
     return out;
 }
 
+// inet_pton reads up to a NUL, and what stands behind it would pass unseen.
 bool is_literal(int family, const std::string& host) noexcept {
     std::array<unsigned char, sizeof(in6_addr)> address{};
-    return ::inet_pton(family, host.c_str(), address.data()) == 1;
+    return host.find('\0') == std::string::npos &&
+           ::inet_pton(family, host.c_str(), address.data()) == 1;
 }
 
 bool is_port(std::string_view text) noexcept {

@@ -27,6 +27,12 @@ TEST(gate, hosts_that_no_foreign_name_can_be) {
     }
 }
 
+TEST(gate, a_literal_with_something_behind_a_nul_is_none) {
+    using namespace std::string_literals;
+    EXPECT_FALSE(passes({{"Host", "127.0.0.1\0.evil.example"s}}));
+    EXPECT_FALSE(passes({{"Host", "[::1\0.evil.example]:1"s}}));
+}
+
 TEST(gate, the_configured_host_is_ours) {
     EXPECT_TRUE(passes({{"Host", "Locks.Example:9091"}}, "locks.example"));
     EXPECT_TRUE(passes({{"Host", "locks.example"}}, "Locks.Example"));

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/admin/api_call.hpp"
 #include "server/admin/api_json.hpp"
 #include "server/admin/lock_view.hpp"
 
@@ -69,12 +70,28 @@ private:
     listings kept_;           // those that were read last are last
 };
 
+// Which locks of a listing a call is shown, [begin, end), and the target of the request for those
+// behind them; empty if there are none.
+struct listing_page {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::string next;
+};
+[[nodiscard]] listing_page page_of(const listing& from, const list_call& what);
+
+// Which of the locks that the shards found a window shows, and of how many in all.
+struct listing_window {
+    std::shared_ptr<const listing> shown;
+    std::size_t total = 0;
+};
+[[nodiscard]] listing_window make_window(const window_call& what, const moment& taken,
+                                         std::vector<lock_view> found);
+
 // The locks of a page as JSON, piece by piece, so that no response is in memory as a whole.
 class listing_pages {
 public:
-    // From `begin` up to `end`. With a limit, more pages may follow: then `next` is where.
-    listing_pages(std::shared_ptr<const listing> from, std::size_t begin, std::size_t end,
-                  std::string next);
+    listing_pages(std::shared_ptr<const listing> from, listing_page page);
+    explicit listing_pages(listing_window window);
 
     // The next piece, or nothing.
     [[nodiscard]] std::optional<std::string> piece();
@@ -84,6 +101,7 @@ private:
     std::size_t at_;
     std::size_t end_;
     std::string next_;
+    std::optional<std::size_t> total_;
     enum class stage { opening, locks, done } stage_ = stage::opening;
 };
 

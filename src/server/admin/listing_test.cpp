@@ -68,7 +68,7 @@ TEST(listing_pages, are_one_document_in_whatever_pieces) {
         const auto made = listing_of(std::move(found));
         int pieces = 0;
         const auto json =
-            nlohmann::json::parse(text_of(listing_pages{made, 0, made->locks.size(), ""}, pieces));
+            nlohmann::json::parse(text_of(listing_pages{made, page_of(*made, {})}, pieces));
         EXPECT_EQ(json.size(), 1U);
         ASSERT_EQ(json["locks"].size(), static_cast<std::size_t>(count));
         for (std::size_t index = 0; index < made->locks.size(); ++index) {
@@ -78,14 +78,73 @@ TEST(listing_pages, are_one_document_in_whatever_pieces) {
     }
 }
 
+TEST(listing_pages, each_shows_what_is_behind_the_one_before) {
+    const auto made = listing_of({lock("a"), lock("b/c"), lock("d"), lock("e")}, 7, "*");
+    const auto range = [](const listing_page& page) { return std::pair{page.begin, page.end}; };
+    const auto first = page_of(*made, {.match = "*", .limit = 2, .after = {}, .snapshot = {}});
+    EXPECT_EQ(range(first), (std::pair<std::size_t, std::size_t>{0, 2}));
+    EXPECT_EQ(first.next, "/api/locks?limit=2&snapshot=7&after=b%2Fc&match=%2A");
+    const auto last = page_of(*made, {.match = "*", .limit = 2, .after = "b/c", .snapshot = 7});
+    EXPECT_EQ(range(last), (std::pair<std::size_t, std::size_t>{2, 4}));
+    EXPECT_EQ(last.next, "");
+    const auto none = page_of(*made, {.match = "*", .limit = 2, .after = "e", .snapshot = 7});
+    EXPECT_EQ(range(none), (std::pair<std::size_t, std::size_t>{4, 4}));
+    EXPECT_EQ(none.next, "");
+    EXPECT_EQ(range(page_of(*made, {.match = {}, .limit = {}, .after = "a", .snapshot = {}})),
+              (std::pair<std::size_t, std::size_t>{1, 4}));
+}
+
 TEST(listing_pages, a_page_says_where_the_next_one_is) {
     const auto made = listing_of({lock("a"), lock("b"), lock("c")});
     int pieces = 0;
-    const auto json =
-        nlohmann::json::parse(text_of(listing_pages{made, 1, 2, "/api/locks?after=b"}, pieces));
+    const auto json = nlohmann::json::parse(
+        text_of(listing_pages{made, {.begin = 1, .end = 2, .next = "/api/locks?after=b"}}, pieces));
     EXPECT_EQ(json["locks"].size(), 1U);
     EXPECT_EQ(json["locks"][0]["name"], "b");
     EXPECT_EQ(json["next"], "/api/locks?after=b");
+}
+
+// An owner since then, and so many waiters.
+lock_view claimed(std::string name, core::nanoseconds since, std::size_t waiters) {
+    lock_view made = lock(std::move(name));
+    made.holder = claim_view{};
+    made.holder->since = start - since;
+    made.waiters_total = waiters;
+    return made;
+}
+
+std::vector<std::string> shown(listing_order sort, std::size_t from, std::size_t limit) {
+    const auto made =
+        make_window({.match = {}, .sort = sort, .from = from, .limit = limit, .waiters_max = 0},
+                    {.steady = start, .wall = {}},
+                    {claimed("c", 1s, 5), claimed("a", 3s, 0), lock("e"), claimed("b", 2s, 5),
+                     claimed("d", 3s, 7), claimed("d", 3s, 7)});
+    EXPECT_EQ(made.total, 5U);
+    return names_of(*made.shown);
+}
+
+TEST(listing_window, is_sorted_as_asked_and_by_name_where_that_leaves_it_open) {
+    using names = std::vector<std::string>;
+    EXPECT_EQ(shown(listing_order::name, 0, 9), (names{"a", "b", "c", "d", "e"}));
+    EXPECT_EQ(shown(listing_order::waiters, 0, 9), (names{"d", "b", "c", "a", "e"}));
+    EXPECT_EQ(shown(listing_order::held, 0, 9), (names{"a", "d", "b", "c", "e"}));
+    EXPECT_EQ(shown(listing_order::waiters, 1, 2), (names{"b", "c"}));
+    EXPECT_EQ(shown(listing_order::held, 3, 2), (names{"c", "e"}));
+    EXPECT_EQ(shown(listing_order::name, 4, 9), (names{"e"}));
+    EXPECT_EQ(shown(listing_order::waiters, 5, 9), names{});
+    EXPECT_EQ(shown(listing_order::name, SIZE_MAX, SIZE_MAX), names{});
+}
+
+TEST(listing_window, says_how_many_there_are) {
+    int pieces = 0;
+    const auto made =
+        make_window({.match = {}, .sort = {}, .from = 1, .limit = 1, .waiters_max = 0},
+                    {.steady = start, .wall = {}}, {lock("a"), lock("b"), lock("c")});
+    const auto json = nlohmann::json::parse(text_of(listing_pages{made}, pieces));
+    EXPECT_EQ(json["total"], 3);
+    EXPECT_EQ(json["locks"].size(), 1U);
+    EXPECT_EQ(json["locks"][0]["name"], "b");
+    EXPECT_EQ(json.size(), 2U);
 }
 
 // A listing of so many claims, of a second of its own.

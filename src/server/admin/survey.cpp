@@ -22,8 +22,8 @@ std::size_t matching_cost(std::string_view pattern, std::string_view name) noexc
 
 }  // namespace
 
-void survey::begin(shard& on, std::optional<std::string> match, receiver done) {
-    const auto made = std::make_shared<survey>(on, std::move(match), std::move(done));
+void survey::begin(shard& on, interest what, receiver done) {
+    const auto made = std::make_shared<survey>(on, std::move(what), std::move(done));
     made->place_ = on.engine().table().lock_count();
     // Only addresses until they are used. To grow would be to move all that was found, in one turn.
     made->found_.reserve(made->place_);
@@ -45,20 +45,20 @@ void survey::slice() {
             return;
         }
         const core::named_lock& lock = table.at(--place_);
-        if (match_) {
-            locks += matching_cost(*match_, lock.name);
-            if (!config::matches_glob(*match_, lock.name)) {
+        if (what_.match) {
+            locks += matching_cost(*what_.match, lock.name);
+            if (!config::matches_glob(*what_.match, lock.name)) {
                 continue;
             }
         }
-        found_.push_back(view_of(lock, listed_waiters_max, now));
+        found_.push_back(view_of(lock, what_.waiters_max, now));
         claims += 1 + found_.back().waiters.size();
     }
     begin_slice();
 }
 
-void inspection::begin(shard& on, std::string name, core::name_hash hash, receiver done) {
-    std::make_shared<inspection>(on, std::move(name), hash, std::move(done))->slice();
+void inspection::begin(shard& on, interest what, receiver done) {
+    std::make_shared<inspection>(on, std::move(what), std::move(done))->slice();
 }
 
 void inspection::begin_slice() {
@@ -66,7 +66,7 @@ void inspection::begin_slice() {
 }
 
 void inspection::slice() {
-    const core::named_lock* const lock = shard_->engine().table().find(name_, hash_);
+    const core::named_lock* const lock = shard_->engine().table().find(what_.name, what_.hash);
     if (lock == nullptr) {
         done_(std::move(seen_));  // what was seen of it, if it ceased to exist on the way
         return;
@@ -76,12 +76,14 @@ void inspection::slice() {
         seen_ = view_of(*lock, 0, now);
     }
     auto place = resume(*lock);
-    for (std::size_t count = 0; count < claims_per_slice && place != lock->waiters.end(); ++count) {
+    const std::size_t left = what_.waiters_max - seen_->waiters.size();
+    const std::size_t count_max = std::min(claims_per_slice, left);
+    for (std::size_t count = 0; count < count_max && place != lock->waiters.end(); ++count) {
         seen_->waiters.push_back(view_of(*place));
         last_.reset(static_cast<const socket_session*>(&*place));
         ++place;
     }
-    if (place != lock->waiters.end()) {
+    if (place != lock->waiters.end() && seen_->waiters.size() < what_.waiters_max) {
         begin_slice();
         return;
     }
@@ -93,13 +95,14 @@ void inspection::slice() {
 void inspection::finish(const core::named_lock& lock, core::time_point now) {
     seen_->taken_at = now;
     seen_->holder.reset();
+    const bool is_cut = seen_->waiters.size() == what_.waiters_max;
     if (lock.owner != nullptr) {
         seen_->holder = view_of(*lock.owner);
         std::erase_if(seen_->waiters, [&lock](const claim_view& who) {
             return who.id.value <= lock.owner->id().value;
         });
     }
-    seen_->waiters_total = seen_->waiters.size();
+    seen_->waiters_total = is_cut ? lock.waiters.size() : seen_->waiters.size();
     last_.reset();
     done_(std::move(seen_));
 }

@@ -59,10 +59,11 @@ public:
                              std::chrono::steady_clock::now(), {});
     }
 
-    [[nodiscard]] std::vector<lock_view> look(std::optional<std::string> match = {}) {
+    [[nodiscard]] std::vector<lock_view> look(std::optional<std::string> match = {},
+                                              std::size_t waiters_max = listed_waiters_max) {
         std::promise<std::vector<lock_view>> found;
         get().ask([&] {
-            survey::begin(get(), std::move(match),
+            survey::begin(get(), {.match = std::move(match), .waiters_max = waiters_max},
                           [&](std::vector<lock_view> all) { found.set_value(std::move(all)); });
         });
         return found.get_future().get();
@@ -70,11 +71,12 @@ public:
 
     // `meanwhile` is called when the inspection has begun and has not ended.
     [[nodiscard]] std::optional<lock_view> inspect(
-        const std::string& name, const std::function<void()>& meanwhile = [] {}) {
+        const std::string& name, const std::function<void()>& meanwhile = [] {},
+        std::size_t waiters_max = inspection::interest{}.waiters_max) {
         std::promise<std::optional<lock_view>> found;
         there([&] {
             inspection::begin(
-                get(), name, stage_.hash_of(name),
+                get(), {.name = name, .hash = stage_.hash_of(name), .waiters_max = waiters_max},
                 [&](std::optional<lock_view> seen) { found.set_value(std::move(seen)); });
             meanwhile();
         });
@@ -147,6 +149,21 @@ TEST(survey, finds_every_lock_once) {
     EXPECT_EQ(crowded.look("nothing").size(), 0U);
 }
 
+TEST(survey, shows_as_many_waiters_as_are_of_interest) {
+    crowded_shard crowded;
+    crowded.there([&] {
+        for (std::size_t number = 0; number <= 200; ++number) {
+            crowded.claim("crowded");
+        }
+    });
+    for (const std::size_t wanted : {0U, 7U, 100U}) {
+        const auto found = crowded.look({}, wanted);
+        ASSERT_EQ(found.size(), 1U);
+        EXPECT_EQ(found[0].waiters.size(), wanted);
+        EXPECT_EQ(found[0].waiters_total, 200U);
+    }
+}
+
 TEST(survey, a_hundred_thousand_locks_delay_nobody) {
     crowded_shard crowded;
     crowded.there([&] {
@@ -197,6 +214,25 @@ TEST(inspection, shows_a_long_queue_in_its_order) {
         EXPECT_EQ(seen->waiters[place].id.value, place + 2);
     }
     EXPECT_FALSE(crowded.inspect("none"));
+}
+
+TEST(inspection, of_a_long_queue_only_the_first_are_wanted) {
+    crowded_shard crowded;
+    crowded.there([&] {
+        for (std::size_t number = 0; number <= 1000; ++number) {
+            crowded.claim("long");
+        }
+    });
+    for (const std::size_t wanted : {0U, 1U, 256U, 300U, 1000U, 2000U}) {
+        const auto seen = crowded.inspect(
+            "long", [] {}, wanted);
+        ASSERT_TRUE(seen && seen->holder) << wanted;
+        EXPECT_EQ(seen->waiters_total, 1000U) << wanted;
+        ASSERT_EQ(seen->waiters.size(), std::min<std::size_t>(wanted, 1000)) << wanted;
+        for (std::size_t place = 0; place < seen->waiters.size(); ++place) {
+            EXPECT_EQ(seen->waiters[place].id.value, place + 2);
+        }
+    }
 }
 
 TEST(inspection, who_became_the_owner_meanwhile_waits_no_more) {

@@ -1,0 +1,151 @@
+// Text on the page. What strangers chose (lock names, identities) goes in as text nodes only, and characters that
+// could hide or rearrange what stands around them are shown by their numbers.
+
+import {duration} from './timeline.js';
+
+// el('p', {class: 'x', onclick: f}, child, 'text', [more])
+export function el(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith('on')) {
+      made.addEventListener(key.slice(2), value);
+    } else if (value !== null && value !== undefined && value !== false) {
+      made.setAttribute(key, value === true ? '' : value);
+    }
+  }
+  made.append(...children.flat().filter(child => child !== null && child !== undefined));
+  return made;
+}
+
+// Only what differs is touched, so that a screen reader hears of changes alone.
+export function setText(node, text) {
+  if (node.textContent !== text) {
+    node.textContent = text;
+  }
+}
+
+export function setShown(node, shown) {
+  node.hidden = !shown;
+}
+
+// Control and format characters (direction marks among them), separators, what is not assigned or private, blanks
+// that are no space, marks with nothing to stand on, and more than two marks in a row.
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\u115f\u1160\u2800\u3164\uffa0]|(?! )\p{Zs}/u;
+const MARK = /\p{M}/u;
+
+// Pieces of a name: {text} as it is, {code} what is shown instead of a character.
+export function piecesOf(name) {
+  const pieces = [];
+  const points = [...name];
+  let marks = Infinity;
+  points.forEach((point, index) => {
+    const isMark = MARK.test(point);
+    marks = isMark ? marks + 1 : 0;
+    const atEdge = point === ' ' && (index === 0 || index === points.length - 1 || points[index - 1] === ' ');
+    if (HIDDEN.test(point) || atEdge || (isMark && marks > 2)) {
+      marks = isMark ? marks : Infinity;
+      pieces.push({code: atEdge ? '␣' : `\\u{${point.codePointAt(0).toString(16)}}`});
+    } else if (pieces.at(-1)?.text !== undefined) {
+      pieces.at(-1).text += point;
+    } else {
+      pieces.push({text: point});
+    }
+  });
+  return pieces;
+}
+
+// In one direction whatever stands around it.
+export function shownName(name, attributes = {}) {
+  const pieces = piecesOf(name);
+  const children = pieces.map(({text, code}) => text ?? el('span', {class: 'code'}, code));
+  return el('bdi', {class: 'name', ...attributes}, children);
+}
+
+// The same as a string, for titles and labels.
+export function plainName(name) {
+  return piecesOf(name).map(({text, code}) => text ?? code).join('');
+}
+
+// The identity of a claim, or else its address.
+export function whoOf(claim) {
+  return claim.identity || claim.remote_addr;
+}
+
+const COUNT = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
+
+export function count(number) {
+  return COUNT.format(number);
+}
+
+// "0", "0.3", "12", "1,200": never wider than it must be.
+export function rate(number) {
+  return number > 0 && number < 9.95 ? number.toFixed(1) : count(number);
+}
+
+export function plural(number, one, many) {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}
+
+// A duration that is mostly a whole number: "10 s".
+export function shortly(ms) {
+  return duration(ms).replace('.0 s', ' s');
+}
+
+// --- ages that tick
+
+const ticking = new Map();  // node -> when its age was zero, on performance.now()'s clock
+
+// The node shows from now on how old something is that was `ms` old at `at`; null: nothing.
+export function setAge(node, ms, at = performance.now(), suffix = '') {
+  if (ms === null || ms === undefined) {
+    ticking.delete(node);
+    setText(node, '');
+    return;
+  }
+  ticking.set(node, {zero: at - ms, suffix});
+  showAge(node);
+}
+
+// Whole seconds: tenths would only flicker.
+function ageText(ms) {
+  return ms < 1000 ? '0 s' : shortly(ms < 60_000 ? Math.floor(ms / 1000) * 1000 : ms);
+}
+
+function showAge(node) {
+  const {zero, suffix} = ticking.get(node);
+  setText(node, ageText(Math.max(0, performance.now() - zero)) + suffix);
+}
+
+export function tickAges() {
+  for (const node of ticking.keys()) {
+    if (node.isConnected) {
+      showAge(node);
+    } else {
+      ticking.delete(node);
+    }
+  }
+}
+
+// --- lists that keep their elements
+
+// Makes the children of `parent` those of `items`, by key: who had the focus keeps it.
+export function reconcile(parent, items, keyOf, create, update) {
+  const before = new Map([...parent.children].map(child => [child.dataset.key, child]));
+  let place = parent.firstElementChild;
+  for (const item of items) {
+    const key = String(keyOf(item));
+    let child = before.get(key);
+    before.delete(key);
+    if (!child) {
+      child = create(item);
+      child.dataset.key = key;
+    }
+    if (child === place) {
+      place = place.nextElementSibling;
+    } else {
+      parent.insertBefore(child, place);
+    }
+    update(child, item);
+  }
+  before.forEach(child => child.remove());
+}
