@@ -9,6 +9,8 @@
 #include "cli/audit_arguments.hpp"
 #include "cli/check_acl.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/health.hpp"
+#include "cli/shape.hpp"
 #include "config/address.hpp"
 #include "config/duration.hpp"
 #include "config/number.hpp"
@@ -71,8 +73,14 @@ verdict set_conflict_exit_code(run_options& into, std::string_view text) {
 }
 
 verdict set_server(run_options& into, std::string_view text) {
-    if (auto wrong = check_reachable(text)) {
-        return wrong;
+    const auto list = config::parse_address_list(text);
+    if (!list) {
+        return list.error();
+    }
+    for (const config::address& each : *list) {
+        if (auto wrong = check_reachable(config::to_string(each))) {
+            return wrong;
+        }
     }
     into.server = text;
     return std::nullopt;
@@ -92,12 +100,21 @@ tls_options& secured(run_options& into) {
 }
 
 // A flag, or a variable whose only value is 1.
+verdict check_toggle(std::string_view text) {
+    return text.empty() || text == "1" ? verdict{} : diagnostic{"must be 1, or unset"};
+}
+
 verdict set_tls(run_options& into, std::string_view text) {
-    if (!text.empty() && text != "1") {
-        return diagnostic{"must be 1, or unset"};
+    if (auto wrong = check_toggle(text)) {
+        return wrong;
     }
     secured(into);
     return std::nullopt;
+}
+
+verdict set_coordinated(run_options& into, std::string_view text) {
+    into.coordinated = true;
+    return check_toggle(text);
 }
 
 template <std::string tls_options::*Member>
@@ -140,8 +157,13 @@ constexpr std::array rows{
     row{{.name = "server",
          .variable = "MONOLOCK_SERVER",
          .default_text = ":7070",
-         .help = "host:port, :port, [::1]:port or unix:/path"},
+         .help = "host:port, :port, [::1]:port or unix:/path; several with commas, if coordinated"},
         set_server},
+    row{{.name = "coordinated",
+         .kind = option_kind::toggle,
+         .variable = "MONOLOCK_COORDINATED",
+         .help = "the servers listed share one etcd and prefix: do not warn of two lock spaces"},
+        set_coordinated},
     row{{.name = "admin",
          .variable = "MONOLOCK_ADMIN",
          .help = "the server's -admin-listen, to say who has the lock when it is not acquired"},
@@ -153,15 +175,18 @@ constexpr std::array rows{
         set_tls},
     row{{.name = "tls-ca",
          .variable = "MONOLOCK_TLS_CA",
-         .help = "trust these CA certificates instead, PEM"},
+         .help = "trust these CA certificates instead, PEM",
+         .takes = config::value_kind::file},
         set_tls_text<&tls_options::ca_file>},
     row{{.name = "tls-cert",
          .variable = "MONOLOCK_TLS_CERT",
-         .help = "certificate chain to show to the server, PEM; with --tls-key"},
+         .help = "certificate chain to show to the server, PEM; with --tls-key",
+         .takes = config::value_kind::file},
         set_tls_text<&tls_options::certificate_file>},
     row{{.name = "tls-key",
          .variable = "MONOLOCK_TLS_KEY",
-         .help = "its private key, PEM, not encrypted"},
+         .help = "its private key, PEM, not encrypted",
+         .takes = config::value_kind::file},
         set_tls_text<&tls_options::key_file>},
     row{{.name = "tls-name",
          .variable = "MONOLOCK_TLS_NAME",
@@ -174,27 +199,31 @@ constexpr std::array rows{
 
 constexpr auto options = config::options_of(rows);
 
-constexpr std::string_view command_names =
-    "run, locks, show, release, kick, info, audit, check-acl";
+constexpr std::string_view help_verb = "help";
 
-constexpr std::string_view program_help =
+// The commands that do something, as a sentence names them.
+std::string command_names() {
+    std::string out;
+    const config::program_shape program = shape();
+    for (const config::command_shape* const each : config::commands_below(program, "")) {
+        if (each->path != help_verb) {
+            out += out.empty() ? "" : ", ";
+            out += each->path;
+        }
+    }
+    return out;
+}
+
+constexpr std::string_view program_usage =
     "usage: monolockctl run [OPTIONS] NAME [--] COMMAND [ARGUMENT...]\n"
     "       monolockctl locks|info [OPTIONS]\n"
     "       monolockctl show|release NAME [OPTIONS]\n"
     "       monolockctl kick NAME ADDR [OPTIONS]\n"
-    "       monolockctl audit verify|stats|tail [OPTIONS] FILE...\n"
+    "       monolockctl health [--ready] [--ops ADDRESS]\n"
+    "       monolockctl audit verify|stats|report|tail [OPTIONS] FILE...\n"
     "       monolockctl check-acl FILE [--identity IDENTITY --lock NAME]\n"
     "       monolockctl help COMMAND\n"
-    "       monolockctl --version\n"
-    "\n"
-    "run        acquire the lock NAME, run COMMAND while it is held, release it\n"
-    "locks      who holds which lock; --watch goes on\n"
-    "show       one lock with its queue\n"
-    "release    end the claim of a lock's owner\n"
-    "kick       end the claim of one waiter\n"
-    "info       the server and its configuration\n"
-    "audit      read the server's audit log: prove it, sum it up, watch it\n"
-    "check-acl  check a file of access rules, and say whether they permit a claim\n";
+    "       monolockctl --version\n";
 
 help run_help() {
     return {
@@ -248,17 +277,20 @@ verdict check_tls(const run_options& checked, const std::vector<config::setting>
                 ? config::source_of(options, settings, "tls-cert") + ": needs --tls-key as well"
                 : config::source_of(options, settings, "tls-key") + ": needs --tls-cert as well"};
     }
-    const auto expected =
-        tls::expected_server_name(*config::parse_address(checked.server), checked.tls->server_name);
-    if (expected) {
-        return std::nullopt;
+    const std::string& given = checked.tls->server_name;
+    const auto servers = config::parse_address_list(checked.server);
+    for (const config::address& each : *servers) {
+        const auto expected = tls::expected_server_name(each, given);
+        if (!expected && given.empty()) {
+            return diagnostic{"TLS to " + quoted(config::to_string(each)) +
+                              " needs --tls-name: " + expected.error().text};
+        }
+        if (!expected) {
+            return diagnostic{config::source_of(options, settings, "tls-name") + " " +
+                              quoted(given) + ": " + expected.error().text};
+        }
     }
-    if (checked.tls->server_name.empty()) {
-        return diagnostic{"TLS to " + quoted(checked.server) +
-                          " needs --tls-name: " + expected.error().text};
-    }
-    return diagnostic{config::source_of(options, settings, "tls-name") + " " +
-                      quoted(checked.tls->server_name) + ": " + expected.error().text};
+    return std::nullopt;
 }
 
 verdict check_name(std::string_view name) {
@@ -314,13 +346,16 @@ arguments parse_run(std::span<const char* const> words, const config::environmen
 
 arguments parse_help(std::span<const char* const> topics) {
     if (topics.empty()) {
-        return help{std::string{program_help}};
+        return help{std::string{program_usage} + "\n" + config::format_commands(shape(), "")};
     }
     if (topics.size() == 1 && topics.front() == std::string_view{"run"}) {
         return run_help();
     }
     if (topics.size() == 1 && topics.front() == std::string_view{"audit"}) {
         return audit_help();
+    }
+    if (topics.size() == 1 && topics.front() == std::string_view{"health"}) {
+        return health_help();
     }
     if (topics.size() == 1 && topics.front() == std::string_view{"check-acl"}) {
         return check_acl_help();
@@ -329,10 +364,24 @@ arguments parse_help(std::span<const char* const> topics) {
         return admin_help();
     }
     return diagnostic{"no help on " + quoted(topics.front()) +
-                      "; there is help on: " + std::string{command_names}};
+                      "; there is help on: " + command_names()};
 }
 
 }  // namespace
+
+config::command_shape run_shape() {
+    return {
+        .path = "run",
+        .summary = "acquire the lock NAME, run COMMAND while it is held, release it",
+        .options = {options.begin(), options.end()},
+        .operands = {{.name = "NAME"},
+                     {.name = "COMMAND", .kind = config::operand_kind::command, .repeated = true}},
+        .options_anywhere = false};
+}
+
+bool has_server_list(const run_options& told) noexcept {
+    return told.server.find(',') != std::string::npos;
+}
 
 nanoseconds default_grace(milliseconds lease) noexcept {
     return std::min<nanoseconds>(std::chrono::seconds{5}, nanoseconds{lease} * 15 / 100);
@@ -355,14 +404,14 @@ arguments parse_arguments(std::span<const char* const> words,
     if (verb == "check-acl") {
         return parse_check_acl(rest);
     }
-    if (verb == "help" || verb == "-h" || verb == "-help" || verb == "--help") {
+    if (verb == help_verb || verb == "-h" || verb == "-help" || verb == "--help") {
         return parse_help(rest);
     }
     if (verb == "-version" || verb == "--version") {
         return help{"monolockctl " MONOLOCK_VERSION "\n"};
     }
-    return diagnostic{"unknown command " + quoted(verb) +
-                      "; there are: " + std::string{command_names} + ", help"};
+    return diagnostic{"unknown command " + quoted(verb) + "; there are: " + command_names() +
+                      ", help"};
 }
 
 }  // namespace monolock::cli

@@ -11,21 +11,23 @@
 
 #include "config/options.hpp"
 #include "config/parsed.hpp"
+#include "config/program_shape.hpp"
 
 namespace monolock::cli {
 
 using std::chrono::nanoseconds;
 
-// What `monolockctl run` was told. Checked: the name is a lock name, the address one that a client
-// can connect to, TLS knows which name to expect there, the grace fits the lease, the command has
-// at least one word.
+// What `monolockctl run` was told. Checked: the name is a lock name, the address one or several
+// that a client can connect to, TLS knows which name to expect there, the grace fits the lease, the
+// command has at least one word.
 struct run_options {
     std::chrono::milliseconds lease{10'000};
     std::optional<nanoseconds> wait;  // absent: no limit; zero: one try
     bool retry = false;
     std::optional<nanoseconds> grace;  // always set once parsed
     int conflict_exit_code = 75;
-    std::string server = ":7070";      // this machine
+    std::string server = ":7070";      // this machine; or a list
+    bool coordinated = false;          // the servers of a list are known to be one lock space
     std::optional<tls_options> tls;    // absent: plain. Any of its flags turns TLS on
     std::optional<std::string> admin;  // where to ask who has the lock, when a wait ran out
     std::string name;
@@ -42,6 +44,9 @@ struct check_acl_options {
     };
     std::optional<question> asked;
 };
+
+// Whether `server` is more than one address.
+[[nodiscard]] bool has_server_list(const run_options& told) noexcept;
 
 // The time between TERM and KILL if nobody chose one: 0.15 of the lease, at most 5 s.
 [[nodiscard]] nanoseconds default_grace(std::chrono::milliseconds lease) noexcept;
@@ -60,5 +65,8 @@ using arguments = std::variant<run_options, check_acl_options, help, config::dia
 // The words after the program's name, and the environment.
 [[nodiscard]] arguments parse_arguments(std::span<const char* const> words,
                                         const config::environment& variables);
+
+// The command line of `run` as data.
+[[nodiscard]] config::command_shape run_shape();
 
 }  // namespace monolock::cli

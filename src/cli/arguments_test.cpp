@@ -128,6 +128,29 @@ TEST(arguments, server) {
     EXPECT_THAT(why_not({"run", "--server", "h:0", "n", "c"}), HasSubstr("port 0"));
 }
 
+TEST(arguments, several_servers) {
+    const run_options out = run_of({"--server", "a:1,[::1]:2,unix:/run/m", "n", "c"});
+    EXPECT_EQ(out.server, "a:1,[::1]:2,unix:/run/m");
+    EXPECT_TRUE(has_server_list(out));
+    EXPECT_FALSE(out.coordinated);
+    EXPECT_FALSE(has_server_list(run_of({"--server", "a:1", "n", "c"})));
+    EXPECT_TRUE(run_of({"--coordinated", "n", "c"}).coordinated);
+    EXPECT_TRUE(run_of({"n", "c"}, {{"MONOLOCK_COORDINATED", "1"}}).coordinated);
+    EXPECT_EQ(why_not({"run", "n", "c"}, {{"MONOLOCK_COORDINATED", "yes"}}),
+              "MONOLOCK_COORDINATED \"yes\": must be 1, or unset");
+    EXPECT_EQ(why_not({"run", "--server", "a:1, b:1", "n", "c"}),
+              "--server \"a:1, b:1\": address 2 of the list: no blank goes beside a comma");
+    EXPECT_THAT(why_not({"run", "n", "c"}, {{"MONOLOCK_SERVER", "a:1,b:0"}}),
+                HasSubstr("MONOLOCK_SERVER \"a:1,b:0\": nothing can be reached at port 0"));
+}
+
+TEST(arguments, several_servers_over_tls_need_a_name_each) {
+    EXPECT_TRUE(run_of({"--server=a:1,10.0.0.1:1", "--tls", "n", "c"}).tls);
+    EXPECT_THAT(why_not({"run", "--server=a:1,:1", "--tls", "n", "c"}),
+                HasSubstr("TLS to \":1\" needs --tls-name"));
+    EXPECT_TRUE(run_of({"--server=a:1,:1", "--tls-name=x", "n", "c"}).tls);
+}
+
 TEST(arguments, tls_is_off_unless_asked_for) {
     EXPECT_FALSE(run_of({"n", "c"}).tls);
     EXPECT_FALSE(run_of({"n", "c"}, {{"MONOLOCK_TLS", ""}, {"MONOLOCK_TLS_CA", ""}}).tls);

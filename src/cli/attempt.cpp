@@ -21,13 +21,22 @@ lock acquire(client& through, const run_options& options, const std::stop_token&
                          : through.acquire(options.name, options.lease, stop);
 }
 
-// What the library knows beyond the code, if it is more than the address, which is told already.
+// One line, without quotes around it.
+std::string escaped(std::string_view text) {
+    const std::string quoted = telemetry::quoted(text);
+    return quoted.substr(1, quoted.size() - 2);
+}
+
+// What the library knows beyond the code. It names the server, or all of them, if there are
+// several.
 std::string describe(const error& failure, const run_options& options) {
-    std::string text = failure.code().message();
+    if (has_server_list(options)) {
+        return escaped(failure.what());
+    }
     const std::string_view detail = failure.detail();
+    std::string text = options.server + ": " + failure.code().message();
     if (!detail.empty() && detail != options.server) {
-        const std::string escaped = telemetry::quoted(detail);
-        text += ": " + escaped.substr(1, escaped.size() - 2);  // one line, without quotes around it
+        text += ": " + escaped(detail);
     }
     return text;
 }
@@ -54,14 +63,15 @@ void attempt::run(client& through, const run_options& options) noexcept {
         outcome_.held = acquire(through, options, stop_.get_token());
     } catch (const server_error& refusal) {
         outcome_.failure = refusal.code();
-        outcome_.detail = "the server says " + telemetry::quoted(refusal.reason()) + " (" +
-                          refusal.code().message() + ")";
+        outcome_.detail = options.server + ": the server says " +
+                          telemetry::quoted(refusal.reason()) + " (" + refusal.code().message() +
+                          ")";
     } catch (const error& failure) {
         outcome_.failure = failure.code();
         outcome_.detail = describe(failure, options);
     } catch (const std::system_error& failure) {
         outcome_.failure = failure.code();
-        outcome_.detail = failure.code().message();
+        outcome_.detail = options.server + ": " + failure.code().message();
     } catch (const std::exception&) {
         outcome_.failure = std::make_error_code(std::errc::not_enough_memory);
     }

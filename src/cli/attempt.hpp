@@ -31,7 +31,7 @@ public:
     struct outcome {
         lock held;
         std::error_code failure;
-        std::string detail;  // in words, escaped
+        std::string detail;  // which server, and why; in words, escaped
     };
     // Once, after the descriptor became readable.
     [[nodiscard]] outcome take();

@@ -5,8 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/moment.hpp"
 #include "config/number.hpp"
 #include "config/options.hpp"
+#include "protocol/utf8.hpp"
 #include "telemetry/escape.hpp"
 
 namespace monolock::cli {
@@ -81,12 +83,52 @@ constexpr std::array tail_rows{
         }},
 };
 
+verdict set_output(audit_report_options& into, std::string_view text) {
+    if (text.empty()) {
+        return diagnostic{"must name a file; - is standard output"};
+    }
+    into.output = text;
+    return std::nullopt;
+}
+
+template <std::optional<telemetry::wall_time> audit_report_options::*Member>
+verdict set_moment(audit_report_options& into, std::string_view text) {
+    into.*Member = parse_moment(text);
+    if (!(into.*Member)) {
+        return diagnostic{"no time; write 2026-03-01 or 2026-03-01T09:30:00Z, in UTC"};
+    }
+    return std::nullopt;
+}
+
+constexpr std::array report_rows{
+    option_row<audit_report_options>{
+        {.name = "output",
+         .help = "the page to write, at once and whole; - is standard output",
+         .takes = config::value_kind::file},
+        set_output},
+    option_row<audit_report_options>{{.name = "o", .takes = config::value_kind::file}, set_output},
+    option_row<audit_report_options>{
+        {.name = "lock", .help = "only locks that match this glob: * any run, ? one character"},
+        [](audit_report_options& into, std::string_view text) -> verdict {
+            if (!protocol::is_valid_utf8(text)) {
+                return diagnostic{"not valid UTF-8, which every lock name is"};
+            }
+            into.lock = text;
+            return std::nullopt;
+        }},
+    option_row<audit_report_options>{
+        {.name = "since", .help = "only records from then on: 2026-03-01T09:30:00Z, or its front"},
+        set_moment<&audit_report_options::since>},
+    option_row<audit_report_options>{{.name = "until", .help = "only records before that"},
+                                     set_moment<&audit_report_options::until>},
+};
+
 // Options into `out`; the words that are left.
-template <class Options, std::size_t Count>
+template <auto Scan = config::scan, class Options, std::size_t Count>
 config::parsed<std::vector<std::string>> parse(const std::array<option_row<Options>, Count>& rows,
                                                std::span<const char* const> words, Options& out) {
     const auto options = config::options_of(rows);
-    auto scanned = config::scan(options, words, dashes);
+    auto scanned = Scan(options, words, dashes);
     if (!scanned) {
         return scanned.error();
     }
@@ -127,12 +169,34 @@ audit_arguments parse_tail(std::span<const char* const> words) {
     return out;
 }
 
+bool asks_for_help(std::string_view word) {
+    return word == "-h" || word == "-help" || word == "--help";
+}
+
+// Its files may stand in front of its options: report audit.log -o report.html.
+audit_arguments parse_report(std::span<const char* const> words) {
+    audit_report_options out;
+    auto files = parse<config::scan_anywhere>(report_rows, words, out);
+    if (!files) {
+        return files.error();
+    }
+    if (out.output.empty()) {
+        return diagnostic{"no page is named: -o FILE, or -o - for standard output"};
+    }
+    if (out.since && out.until && *out.until <= *out.since) {
+        return diagnostic{"--until is not later than --since: nothing lies between"};
+    }
+    out.files = *std::move(files);
+    return out;
+}
+
 }  // namespace
 
 help audit_help() {
     return {
         "usage: monolockctl audit verify [OPTIONS] FILE...\n"
         "       monolockctl audit stats [--json] FILE...\n"
+        "       monolockctl audit report [OPTIONS] FILE... -o REPORT.html\n"
         "       monolockctl audit tail [OPTIONS] FILE\n"
         "\n"
         "Reads the audit log of a server. Rotated files are named in order, the oldest first;\n"
@@ -145,6 +209,10 @@ help audit_help() {
         "stats   grants, waits and holds of each lock; percentiles are up to 6 % too large\n" +
         config::format_table(config::options_of(stats_rows), dashes) +
         "\n"
+        "report  a page for browsers that needs nothing else: who owned which lock when, how long\n"
+        "        was waited and held, and what went wrong\n" +
+        config::format_table(config::options_of(report_rows), dashes) +
+        "\n"
         "tail    the last lines, for people\n" +
         config::format_table(config::options_of(tail_rows), dashes) +
         "\n"
@@ -153,28 +221,57 @@ help audit_help() {
         "    1  broken\n"
         "    2  wrong usage\n"
         "   66  a file cannot be read\n"
-        "   74  standard output cannot be written\n"};
+        "   74  standard output, or the page, cannot be written\n"};
 }
 
 audit_arguments parse_audit_arguments(std::span<const char* const> words) {
     if (words.empty()) {
-        return diagnostic{"audit what? There are: verify, stats, tail"};
+        return diagnostic{"audit what? There are: verify, stats, report, tail"};
     }
     const std::string_view verb = words.front();
     const auto rest = words.subspan(1);
+    if (verb == "help" || asks_for_help(verb) || (!rest.empty() && asks_for_help(rest.front()))) {
+        return audit_help();
+    }
     if (verb == "verify") {
         return parse_files(verify_rows, rest);
     }
     if (verb == "stats") {
         return parse_files(stats_rows, rest);
     }
+    if (verb == "report") {
+        return parse_report(rest);
+    }
     if (verb == "tail") {
         return parse_tail(rest);
     }
-    if (verb == "help" || verb == "-h" || verb == "-help" || verb == "--help") {
-        return audit_help();
-    }
-    return diagnostic{"unknown command audit " + quoted(verb) + "; there are: verify, stats, tail"};
+    return diagnostic{"unknown command audit " + quoted(verb) +
+                      "; there are: verify, stats, report, tail"};
+}
+
+std::vector<config::command_shape> audit_shapes() {
+    const auto one = [](std::string_view path, std::string_view summary, const auto& rows,
+                        bool several, bool anywhere = false) {
+        const auto options = config::options_of(rows);
+        return config::command_shape{
+            .path = path,
+            .summary = summary,
+            .options = {options.begin(), options.end()},
+            .operands = {{.name = "FILE", .kind = config::operand_kind::file, .repeated = several}},
+            .options_anywhere = anywhere};
+    };
+    return {
+        {.path = "audit",
+         .summary = "read the server's audit log: prove it, sum it up, watch it",
+         .options = {},
+         .operands = {}},
+        one("audit verify", "prove that owners, ends and tokens are as they must be", verify_rows,
+            true),
+        one("audit stats", "grants, waits and holds of each lock", stats_rows, true),
+        one("audit report", "timelines, waits and holds, expiries and denials as one HTML page",
+            report_rows, true, true),
+        one("audit tail", "the last lines, for people", tail_rows, false),
+    };
 }
 
 }  // namespace monolock::cli

@@ -17,6 +17,16 @@ std::string why_not(const words& given) {
     return wrong != nullptr ? wrong->text : "it parses";
 }
 
+// As behind every other command.
+TEST(audit_arguments, help_behind_a_command) {
+    for (const char* const verb : {"verify", "stats", "tail"}) {
+        for (const char* const flag : {"--help", "-help", "-h"}) {
+            const auto parsed = parse_audit_arguments(words{verb, flag});
+            EXPECT_TRUE(std::holds_alternative<help>(parsed)) << verb << ' ' << flag;
+        }
+    }
+}
+
 TEST(audit_arguments, verify) {
     const auto plain =
         std::get<audit_verify_options>(parse_audit_arguments(words{"verify", "a", "-"}));
@@ -43,9 +53,9 @@ TEST(audit_arguments, stats_and_tail) {
 }
 
 TEST(audit_arguments, what_is_wrong) {
-    EXPECT_EQ(why_not({}), "audit what? There are: verify, stats, tail");
+    EXPECT_EQ(why_not({}), "audit what? There are: verify, stats, report, tail");
     EXPECT_EQ(why_not({"prove"}),
-              "unknown command audit \"prove\"; there are: verify, stats, tail");
+              "unknown command audit \"prove\"; there are: verify, stats, report, tail");
     EXPECT_EQ(why_not({"verify"}), "no file is named");
     EXPECT_EQ(why_not({"verify", "--crash", "a"}), "unknown flag \"--crash\"");
     EXPECT_EQ(why_not({"tail", "a", "b"}), "stray argument \"b\": tail takes one file");
@@ -53,9 +63,34 @@ TEST(audit_arguments, what_is_wrong) {
     EXPECT_EQ(why_not({"tail", "-f", "-"}), "standard input cannot be followed");
 }
 
+TEST(audit_arguments, report) {
+    const auto plain = std::get<audit_report_options>(
+        parse_audit_arguments(words{"report", "a", "-", "-o", "page.html"}));
+    EXPECT_EQ(plain.files, (std::vector<std::string>{"a", "-"}));
+    EXPECT_EQ(plain.output, "page.html");
+    EXPECT_FALSE(plain.lock || plain.since || plain.until);
+    const auto all = std::get<audit_report_options>(
+        parse_audit_arguments(words{"report", "--output=-", "--lock", "a*", "--since", "2026-03-01",
+                                    "--until=2026-03-01T09:30", "--", "-a"}));
+    EXPECT_EQ(all.files, (std::vector<std::string>{"-a"}));
+    EXPECT_EQ(all.lock, "a*");
+    EXPECT_EQ(*all.until - *all.since, std::chrono::minutes{570});
+    EXPECT_EQ(why_not({"report", "-o", "a"}), "no file is named");
+    EXPECT_EQ(why_not({"report", "a"}), "no page is named: -o FILE, or -o - for standard output");
+    EXPECT_EQ(why_not({"report", "a", "-o", ""}),
+              "--o \"\": must name a file; - is standard output");
+    EXPECT_EQ(why_not({"report", "a", "-o", "b", "--since", "now"}),
+              "--since \"now\": no time; write 2026-03-01 or 2026-03-01T09:30:00Z, in UTC");
+    EXPECT_EQ(why_not({"report", "a", "-o", "b", "--until", "2026-03-01", "--since", "2026-03-01"}),
+              "--until is not later than --since: nothing lies between");
+    EXPECT_EQ(why_not({"report", "a", "-o", "b", "--lock", "\xFF"}),
+              "--lock \"\\xff\": not valid UTF-8, which every lock name is");
+}
+
 TEST(audit_arguments, help_names_every_verb) {
     const auto text = std::get<help>(parse_audit_arguments(words{"--help"})).text;
-    for (const char* const word : {"verify", "stats", "tail", "--crashes", "--continued", "66"}) {
+    for (const char* const word :
+         {"verify", "stats", "report", "tail", "--crashes", "--continued", "--since", "66"}) {
         EXPECT_NE(text.find(word), std::string::npos) << word;
     }
 }

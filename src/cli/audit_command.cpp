@@ -13,6 +13,7 @@
 #include "cli/age.hpp"
 #include "cli/audit_arguments.hpp"
 #include "cli/audit_input.hpp"
+#include "cli/audit_report_command.hpp"
 #include "cli/audit_tail.hpp"
 #include "cli/colour.hpp"
 #include "cli/console.hpp"
@@ -162,20 +163,12 @@ std::string table_of(const telemetry::audit_stats& stats) {
 
 int run(const audit_stats_options& options) {
     telemetry::audit_stats stats;
-    for (const std::string& file : options.files) {
-        audit_input input{file};
-        telemetry::line_splitter lines;
-        for (auto block = input.read(); !block.empty(); block = input.read()) {
-            lines.feed(block, [&stats](std::string_view line) {
-                stats.take(line);
-                return true;
-            });
-        }
-        if (!lines.rest().empty()) {
-            stats.take(lines.rest());
-        }
-    }
+    for_each_line(options.files, [&stats](std::string_view line) { stats.take(line); });
     return print_result(options.json ? stats.to_json() : table_of(stats));
+}
+
+int run(const audit_report_options& options) {
+    return run_audit_report(options);
 }
 
 int run(const audit_tail_options& options) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "posix/descriptor.hpp"
+#include "telemetry/line_splitter.hpp"
 
 namespace monolock::cli {
 
@@ -37,5 +38,24 @@ private:
     int fd_ = 0;               // standard input
     std::vector<char> block_;
 };
+
+// Calls `each` with every line of the files, one after the other, without its newline; also with
+// what stands behind the last one. Throws as audit_input does.
+template <class Each>
+void for_each_line(const std::vector<std::string>& files, Each each) {
+    for (const std::string& file : files) {
+        audit_input input{file};
+        telemetry::line_splitter lines;
+        for (auto block = input.read(); !block.empty(); block = input.read()) {
+            lines.feed(block, [&each](std::string_view line) {
+                each(line);
+                return true;
+            });
+        }
+        if (!lines.rest().empty()) {
+            each(lines.rest());
+        }
+    }
+}
 
 }  // namespace monolock::cli

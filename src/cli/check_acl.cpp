@@ -77,6 +77,13 @@ arguments options_from(const std::string& file, words_given given) {
 
 }  // namespace
 
+config::command_shape check_acl_shape() {
+    return {.path = "check-acl",
+            .summary = "check a file of access rules, and say whether they permit a claim",
+            .options = {options.begin(), options.end()},
+            .operands = {{.name = "FILE", .kind = config::operand_kind::file}}};
+}
+
 arguments parse_check_acl(std::span<const char* const> words) {
     const auto scanned = config::scan_anywhere(options, words, dashes);
     if (!scanned) {

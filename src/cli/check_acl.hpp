@@ -5,6 +5,7 @@
 #include "cli/arguments.hpp"
 #include "config/access_rules.hpp"
 #include "config/parsed.hpp"
+#include "config/program_shape.hpp"
 
 namespace monolock::cli {
 
@@ -13,6 +14,8 @@ namespace monolock::cli {
 // The words behind the verb; options may stand before and behind the file.
 [[nodiscard]] arguments parse_check_acl(std::span<const char* const> words);
 [[nodiscard]] help check_acl_help();
+// The same command line as data.
+[[nodiscard]] config::command_shape check_acl_shape();
 
 // What is to be said: `text` on standard output, or all that is wrong with the file, each on a line
 // of its own, on standard error.

@@ -9,6 +9,7 @@ namespace monolock::cli {
 enum class exit_code : int {
     invalid_file = 1,  // check-acl: no valid access rules; audit verify: a broken log
     not_there = 1,     // show, release, kick: no such lock, or no such waiter
+    unhealthy = 1,     // health: the server says so
     usage = 2,
     declined = 3,         // release, kick: asked, and the answer was not yes
     no_input = 66,        // a file that was named cannot be read

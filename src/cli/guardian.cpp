@@ -16,15 +16,16 @@
 
 #include <monolock/client.hpp>
 
+#include "cli/admin/lock_text.hpp"
 #include "cli/admin/who_has_it.hpp"
 #include "cli/attempt.hpp"
-#include "cli/boot_timer.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/job.hpp"
 #include "cli/loss_plan.hpp"
 #include "config/duration.hpp"
+#include "posix/boot_timer.hpp"
 #include "telemetry/escape.hpp"
 
 namespace monolock::cli {
@@ -79,6 +80,13 @@ client_options options_for(const run_options& options) {
     client_options out;
     out.address = options.server;
     out.tls = options.tls;
+    if (has_server_list(options) && options.wait) {
+        // A silent machine at the head of the list must not use up the wait. A little longer than
+        // that, so that it is the wait that ends the attempt.
+        const auto whole = std::chrono::ceil<std::chrono::milliseconds>(
+            std::max<nanoseconds>(*options.wait, one_try) * 9 / 8);
+        out.connect_timeout = std::min(out.connect_timeout, whole);
+    }
     return out;
 }
 
@@ -146,9 +154,10 @@ private:
 
     // Waits for the grant. Returns the exit status if there is none.
     [[nodiscard]] std::optional<int> acquire() {
-        boot_timer limit;
+        posix::boot_timer limit;
         if (options_.wait) {
-            limit.set(boot_clock::now() + std::max<nanoseconds>(*options_.wait, one_try));
+            const auto end = boot_clock::now() + std::max<nanoseconds>(*options_.wait, one_try);
+            limit.set(end.time_since_epoch());
         }
         const auto started = std::chrono::steady_clock::now();
         attempt trial{client_, options_};
@@ -205,7 +214,8 @@ private:
 
     [[nodiscard]] int explain_failure(const attempt::outcome& outcome, bool time_is_up) const {
         if (is_taken(outcome)) {
-            say_with_owner("somebody else has it");
+            say_with_owner(owner_ && owner_->starts_with(nobody_holds_it) ? "nothing is granted now"
+                                                                          : "somebody else has it");
             return options_.conflict_exit_code;
         }
         if (time_is_up && outcome.failure == errc::stopped) {
@@ -213,7 +223,7 @@ private:
                            config::format_duration(std::max<nanoseconds>(*options_.wait, one_try)));
             return options_.conflict_exit_code;
         }
-        say(options_.server + ": " + outcome.detail);
+        say(outcome.detail);
         return to_int(of_failed_acquire(outcome.failure));
     }
 
@@ -262,13 +272,15 @@ private:
 
     // Until the command has ended by itself, or nothing of the job is left.
     void watch() {
-        boot_timer timer;
+        posix::boot_timer timer;
         const nanoseconds lead = kill_lead(options_.lease);
         loss_plan plan{*options_.grace, held_.confirmed_until() - lead};
         while (!wrapper_gone_ && !job_->empty() && (!job_->status() || plan.started())) {
-            timer.set(plan.started() ? plan.next()
-                                     : std::min(plan.next(), boot_clock::now() +
-                                                                 publish_interval(options_.lease)));
+            const auto next =
+                plan.started()
+                    ? plan.next()
+                    : std::min(plan.next(), boot_clock::now() + publish_interval(options_.lease));
+            timer.set(next.time_since_epoch());
             const auto ready =
                 wait_readable<4>({line_.descriptor(), child_events_.get(),
                                   loss_reported_ ? -1 : lost_.get(), timer.descriptor()});

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <span>
@@ -15,17 +16,32 @@
 #include "cli/check_acl.hpp"
 #include "cli/console.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/health.hpp"
 #include "cli/wrapper.hpp"
 #include "posix/standard_descriptors.hpp"
 
 namespace monolock::cli {
 namespace {
 
+// Nothing in the protocol tells a client whether servers are coordinated. Whoever does not read in
+// time is not waited for.
+void warn_of_two_lock_spaces(const run_options& options) noexcept {
+    if (has_server_list(options) && !options.coordinated) {
+        complain(
+            "warning: unless these servers share one etcd and prefix, each is a lock space of its "
+            "own, and two runs may own one lock (--coordinated: they do)",
+            std::chrono::milliseconds{0});
+    }
+}
+
 int main_of(std::span<const char* const> words) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no thread yet
     const auto variables = [](const char* name) -> const char* { return std::getenv(name); };
     if (!words.empty() && words.front() == std::string_view{"audit"}) {
         return run_audit(words.subspan(1));
+    }
+    if (!words.empty() && words.front() == std::string_view{"health"}) {
+        return run_health(words.subspan(1), variables);
     }
     if (!words.empty() && is_admin_command(words.front())) {
         return run_admin(words, variables);
@@ -42,7 +58,9 @@ int main_of(std::span<const char* const> words) {
     if (const auto* const check = std::get_if<check_acl_options>(&parsed)) {
         return run_check_acl(*check);
     }
-    return run_wrapper(std::get<run_options>(parsed), environ);
+    const auto& run = std::get<run_options>(parsed);
+    warn_of_two_lock_spaces(run);
+    return run_wrapper(run, environ);
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/boot_timer.hpp"
 #include "cli/console.hpp"
 #include "cli/deadline_page.hpp"
 #include "cli/exit_code.hpp"
@@ -24,6 +23,7 @@
 #include "cli/loss_plan.hpp"
 #include "cli/signal_state.hpp"
 #include "cli/terminal.hpp"
+#include "posix/boot_timer.hpp"
 
 namespace monolock::cli {
 
@@ -47,7 +47,8 @@ public:
 
     [[nodiscard]] int run() {
         while (!ended_) {
-            timer_.set(backstop_ ? backstop_->next() : boot_clock::time_point::max());
+            const auto next = backstop_ ? backstop_->next() : boot_clock::time_point::max();
+            timer_.set(next.time_since_epoch());
             std::array<pollfd, 3> polled{{{line_.descriptor(), POLLIN, 0},
                                           {signals_.get(), POLLIN, 0},
                                           {timer_.descriptor(), POLLIN, 0}}};
@@ -204,7 +205,7 @@ private:
     link line_;
     pid_t guardian_;
     posix::descriptor signals_;
-    boot_timer timer_;
+    posix::boot_timer timer_;
     posix::descriptor claim_;            // the duplicate, from the grant on
     pid_t command_ = 0;                  // and its group, once started
     std::optional<loss_plan> backstop_;  // once started

@@ -118,8 +118,8 @@ TEST(audit_reader, takes_any_escape_that_json_has) {
 
 TEST(audit_reader, no_name_is_not_text) {
     for (const char* const text :
-         {R"(\ud83d)", R"(\ud83dx)", R"(\ude00)", R"(\ud83d\u0041)", R"(\x)", R"(\u12)",
-          R"(\u12g4)", "\xff", "\xc0\x80", "\n", "\x01", R"(\)"}) {
+         {R"(\ud83d)", R"(\ud83dx)", R"(\ude00)", R"(\ud83d\u0041)", R"(\ud83d\ue000)", R"(\x)",
+          R"(\u12)", R"(\u12g4)", "\xff", "\xc0\x80", "\n", "\x01", R"(\)"}) {
         EXPECT_TRUE(why_not(replaced(granted, R"("a")", std::string{"\""} + text + "\""))
                         .starts_with("expected "))
             << text;
@@ -130,6 +130,11 @@ TEST(audit_reader, a_line_cut_anywhere_is_no_record) {
     for (std::size_t size = 0; size < granted.size(); ++size) {
         EXPECT_TRUE(why_not(granted.substr(0, size)).starts_with("expected ")) << size;
     }
+    const std::string escapes = replaced(granted, R"("a")", R"("\n\u00fc\ud83d\ude00")");
+    for (std::size_t size = 0; size < escapes.size(); ++size) {
+        EXPECT_TRUE(why_not(escapes.substr(0, size)).starts_with("expected ")) << size;
+    }
+    EXPECT_EQ(why_not(escapes), "it is a record");
     EXPECT_EQ(why_not(granted), "it is a record");
     EXPECT_EQ(why_not(granted + " "),
               "expected nothing more at column " + std::to_string(granted.size() + 1));
@@ -143,7 +148,19 @@ TEST(audit_reader, says_what_it_expected_and_where) {
     EXPECT_EQ(why_not(replaced(granted, "T12:00", "T24:00")), "expected a time at column 10");
     EXPECT_EQ(why_not(replaced(granted, "00.250Z", "00.25Z")), "expected a time at column 10");
     EXPECT_EQ(why_not(replaced(granted, "2026", "2O26")), "expected a time at column 10");
-    EXPECT_EQ(why_not(replaced(granted, "2026", "9999")), "expected a time at column 10");
+    for (const char* const time :
+         {"9999-03-01T12:00:00.250Z", "2262-01-01T12:00:00.250Z", "1969-12-31T12:00:00.250Z",
+          "2026-00-01T12:00:00.250Z", "2026-13-01T12:00:00.250Z", "2026-03-00T12:00:00.250Z",
+          "2026-03-32T12:00:00.250Z", "2026-03-01T12:60:00.250Z", "2026-03-01T12:00:60.250Z",
+          "2026-03-01T12:00:00.2:0Z", "2026-03-01T12:00:00.2/0Z", "2026 03-01T12:00:00.250Z",
+          "2026-03-01T12:00:00,250Z", "2026-03-01T12:00:00.250z"}) {
+        EXPECT_EQ(why_not(replaced(granted, "2026-03-01T12:00:00.250Z", time)),
+                  "expected a time at column 10")
+            << time;
+    }
+    for (const char* const time : {"2261-12-31T23:59:59.999Z", "1970-01-01T00:00:00.000Z"}) {
+        EXPECT_EQ(why_not(replaced(granted, "2026-03-01T12:00:00.250Z", time)), "it is a record");
+    }
     EXPECT_EQ(why_not(replaced(granted, "\"granted\"", "\"grunted\"")),
               "expected an event at column 45");
     EXPECT_EQ(why_not(replaced(granted, ",\"identity\":\"i\"", "")),

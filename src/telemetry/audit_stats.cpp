@@ -33,6 +33,14 @@ void append_times(std::string& out, std::string_view key, const duration_histogr
     out += '}';
 }
 
+void append_figures(std::string& out, const audit_lock_stats& lock) {
+    append_counts(out, lock);
+    append_times(out, "wait_ms", lock.waited);
+    append_times(out, "held_ms", lock.held);
+}
+
+}  // namespace
+
 void append_counts(std::string& out, const audit_lock_stats& lock) {
     append_field(out, "grants", lock.grants);
     for (std::size_t index = 0; index < lock.ends.size(); ++index) {
@@ -43,11 +51,7 @@ void append_counts(std::string& out, const audit_lock_stats& lock) {
     append_field(out, "denied", lock.denied);
     out += ',';
     append_field(out, "kicked", lock.kicked);
-    append_times(out, "wait_ms", lock.waited);
-    append_times(out, "held_ms", lock.held);
 }
-
-}  // namespace
 
 void audit_lock_stats::add(const audit_lock_stats& other) {
     grants += other.grants;
@@ -58,6 +62,21 @@ void audit_lock_stats::add(const audit_lock_stats& other) {
     }
     waited.add(other.waited);
     held.add(other.held);
+}
+
+void audit_lock_stats::take(const audit_event& event) {
+    if (const auto* const granted = std::get_if<audit_granted>(&event)) {
+        ++grants;
+        waited.add(granted->wait);
+    } else if (const auto* const released = std::get_if<audit_released>(&event)) {
+        const auto* const reason = std::ranges::find(reasons, released->reason);
+        ++ends.at(static_cast<std::size_t>(reason - reasons.begin()));
+        held.add(released->held);
+    } else if (std::holds_alternative<audit_denied>(event)) {
+        ++denied;
+    } else if (std::holds_alternative<audit_kick_waiter>(event)) {
+        ++kicked;
+    }
 }
 
 bool audit_stats::take(std::string_view line) {
@@ -78,19 +97,7 @@ void audit_stats::take(const audit_record& record) {
     if (found == locks_.end()) {
         found = locks_.try_emplace(std::string{record.lock}).first;
     }
-    audit_lock_stats& lock = found->second;
-    if (const auto* const granted = std::get_if<audit_granted>(&record.event)) {
-        ++lock.grants;
-        lock.waited.add(granted->wait);
-    } else if (const auto* const released = std::get_if<audit_released>(&record.event)) {
-        const auto* const reason = std::ranges::find(audit_lock_stats::reasons, released->reason);
-        ++lock.ends.at(static_cast<std::size_t>(reason - audit_lock_stats::reasons.begin()));
-        lock.held.add(released->held);
-    } else if (std::holds_alternative<audit_denied>(record.event)) {
-        ++lock.denied;
-    } else if (std::holds_alternative<audit_kick_waiter>(record.event)) {
-        ++lock.kicked;
-    }
+    found->second.take(record.event);
 }
 
 audit_lock_stats audit_stats::total() const {
@@ -109,11 +116,11 @@ std::string audit_stats::to_json() const {
         out += "{\"lock\":";
         append_json_string(out, name);
         out += ',';
-        append_counts(out, lock);
+        append_figures(out, lock);
         out += '}';
     }
     out += "],\"total\":{";
-    append_counts(out, total());
+    append_figures(out, total());
     out += "},";
     append_field(out, "lost", lost_);
     out += ',';

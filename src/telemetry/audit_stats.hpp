@@ -26,7 +26,11 @@ struct audit_lock_stats {
                                                              "force"};
 
     void add(const audit_lock_stats& other);
+    void take(const audit_event& event);
 };
+
+// Its counts, without the times, as fields of a JSON object: "grants":1,…
+void append_counts(std::string& out, const audit_lock_stats& lock);
 
 class audit_stats {
 public:

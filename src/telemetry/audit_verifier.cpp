@@ -81,7 +81,7 @@ audit_verifier::verdict audit_verifier::take_line(std::string_view line) {
 }
 
 // A crash within a write leaves the beginning of a record, never its end.
-audit_verifier::verdict audit_verifier::take_broken(std::string_view line, const std::string& why) {
+audit_verifier::verdict audit_verifier::take_broken(std::string_view line, std::string why) {
     if (!allowed_.crashes || line.empty() || line.ends_with('}')) {
         return why;
     }

@@ -138,6 +138,10 @@ TEST(audit_verifier, force) {
               "3: an operator ended the grant of token 1 at log:1, yet its end has another reason");
     EXPECT_EQ(broken({granted("a", 1), forced("a", 2)}), "2: no owner of lock \"a\" has token 2");
     EXPECT_EQ(broken({forced("a", 2)}), "1: no owner of lock \"a\" has token 2");
+    EXPECT_EQ(broken({granted("a", 1), released("a", 1), forced("a", 1)}),
+              "3: no owner of lock \"a\" has token 1");
+    EXPECT_EQ(broken({granted("a", 1, "b:2"), forced("a", 1)}),
+              "2: it is told of another session than the grant of token 1 at log:1");
 }
 
 TEST(audit_verifier, what_is_no_record) {
@@ -173,6 +177,15 @@ TEST(audit_verifier, files_in_the_wrong_order) {
         "oldest first?)");
 }
 
+TEST(audit_verifier, a_crash_may_end_a_file_within_a_line) {
+    audit_verifier verifier{crashes};
+    verifier.begin_file("log");
+    EXPECT_FALSE(verifier.take(granted("a", 1)));
+    EXPECT_FALSE(verifier.end_file("{\"ti"));
+    EXPECT_EQ(verifier.result().broken_off, 1U);
+    EXPECT_EQ(verifier.result().without_end, 1U);
+}
+
 // --- gaps
 
 TEST(audit_verifier, a_gap_explains_what_is_missing_up_to_what_it_lost) {
@@ -192,6 +205,23 @@ TEST(audit_verifier, a_gap_explains_what_is_missing_up_to_what_it_lost) {
     EXPECT_EQ(found.missing, 1U);
     ASSERT_EQ(found.first_gaps.size(), 2U);
     EXPECT_EQ(found.first_gaps[1].line, 4U);
+}
+
+TEST(audit_verifier, a_gap_may_have_lost_the_grant_that_was_ended_by_force) {
+    EXPECT_EQ(broken({gap(1), forced("a", 1)}), "");
+    EXPECT_EQ(broken({granted("a", 1), gap(2), forced("a", 2)}), "");
+    EXPECT_EQ(broken({granted("a", 1), granted("b", 2), gap(1), granted("b", 3),
+                      released("a", 1, "force")}),
+              "5: ended by force, but no force_release stands before it, and the gaps before have "
+              "lost only 1");
+}
+
+TEST(audit_verifier, of_very_many_gaps_the_first_are_shown_and_all_counted) {
+    const auto found = summary_of(lines(13, gap(1)));
+    EXPECT_EQ(found.gaps, 13U);
+    EXPECT_EQ(found.lost, 13U);
+    ASSERT_EQ(found.first_gaps.size(), 10U);
+    EXPECT_EQ(found.first_gaps.back().line, 10U);
 }
 
 TEST(audit_verifier, a_gap_explains_nothing_that_came_after_it) {
@@ -219,6 +249,12 @@ TEST(audit_verifier, a_log_that_continues_others) {
     EXPECT_EQ(broken(log, continued), "");
     EXPECT_EQ(summary_of(log, continued).ends_from_before, 2U);
     EXPECT_NE(broken({released("a", 1), released("a", 1)}, continued), "") << "not twice";
+    EXPECT_EQ(broken({granted("b", 2'000), released("a", 1'000)}, continued), "")
+        << "its grant is in an older file";
+    EXPECT_NE(broken({granted("b", 2'000), released("a", 2'000)}, continued), "")
+        << "that token is another lock's";
+    EXPECT_EQ(broken({forced("a", 1'000), released("a", 1'000, "force")}, continued), "");
+    EXPECT_NE(broken({granted("a", 5), released("a", 5), forced("a", 4)}, continued), "");
     EXPECT_NE(broken({granted("a", 5), released("a", 5), released("a", 4)}, continued), "");
     const std::uint64_t much_later = 5'000'000'000;
     EXPECT_NE(broken({granted("a", 5), released("b", much_later)}, continued), "")
@@ -249,6 +285,38 @@ TEST(audit_verifier, a_line_that_a_crash_broke_off) {
     EXPECT_NE(broken({granted("a", 1), "{\"time\":\"2026-03", released("a", 1)}, crashes), "");
     EXPECT_NE(broken({"{}"}, crashes), "");
     EXPECT_NE(broken({""}, crashes), "");
+}
+
+TEST(audit_verifier, a_log_that_a_crash_cut_off_anywhere) {
+    std::string log;
+    for (const std::string& line :
+         {granted("}\"\n{\xC3\xBC\xE2\x80\xA8}", 1), forced("}\"\n{\xC3\xBC\xE2\x80\xA8}", 1),
+          released("}\"\n{\xC3\xBC\xE2\x80\xA8}", 1, "force"), gap(3), of("a", audit_denied{}),
+          of("}", audit_kick_waiter{}), granted("a", 2), released("a", 2)}) {
+        log += line + "\n";
+    }
+    for (std::size_t size = 0; size <= log.size(); ++size) {
+        audit_verifier verifier{crashes};
+        verifier.begin_file("log");
+        std::string_view rest = std::string_view{log}.substr(0, size);
+        for (std::size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+            ASSERT_FALSE(verifier.take(rest.substr(0, end)));
+            rest.remove_prefix(end + 1);
+        }
+        const auto wrong = verifier.end_file(rest);
+        EXPECT_FALSE(wrong) << rest << ": " << wrong->why;
+    }
+}
+
+TEST(audit_verifier, a_record_without_its_newline_counts) {
+    audit_verifier verifier{crashes};
+    verifier.begin_file("log");
+    ASSERT_FALSE(verifier.end_file(granted("a", 1)));
+    EXPECT_EQ(verifier.result().held, 1U);
+    EXPECT_EQ(verifier.result().lines, 1U);
+    EXPECT_EQ(verifier.result().broken_off, 0U);
+    verifier.begin_file("next");
+    EXPECT_FALSE(verifier.take(released("a", 1)));
 }
 
 TEST(audit_verifier, forgets_a_lock_that_died_in_a_crash) {
@@ -348,6 +416,20 @@ TEST(line_splitter, the_same_lines_however_the_stream_is_cut) {
         EXPECT_EQ(seen, (lines{"one", "", "three"}));
         EXPECT_EQ(splitter.rest(), "four and a rest");
     }
+}
+
+TEST(line_splitter, forgets_half_a_line_when_told_to) {
+    line_splitter splitter;
+    lines seen;
+    const auto see = [&](std::string_view line) {
+        seen.emplace_back(line);
+        return true;
+    };
+    splitter.feed("half of a li", see);
+    splitter.drop_rest();
+    EXPECT_EQ(splitter.rest(), "");
+    splitter.feed("whole\n", see);
+    EXPECT_EQ(seen, lines{"whole"});
 }
 
 TEST(line_splitter, stops_when_told_to) {

@@ -62,4 +62,15 @@ duration_histogram::milliseconds duration_histogram::percentile(double share) co
     return largest_;
 }
 
+std::vector<std::pair<duration_histogram::milliseconds, std::uint64_t>>
+duration_histogram::buckets() const {
+    std::vector<std::pair<milliseconds, std::uint64_t>> out;
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+        if (buckets_[bucket] > 0) {
+            out.emplace_back(bound_of(bucket), buckets_[bucket]);
+        }
+    }
+    return out;
+}
+
 }  // namespace monolock::telemetry

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace monolock::telemetry {
@@ -21,6 +22,9 @@ public:
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     // The smallest bound that this share of the durations, 0 to 1, does not exceed; 0 of nothing.
     [[nodiscard]] milliseconds percentile(double share) const noexcept;
+    // How many there are up to each bound, from the one before it on: those that are not empty,
+    // from the smallest.
+    [[nodiscard]] std::vector<std::pair<milliseconds, std::uint64_t>> buckets() const;
     [[nodiscard]] milliseconds largest() const noexcept { return largest_; }
 
 private:

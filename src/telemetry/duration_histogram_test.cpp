@@ -34,6 +34,7 @@ TEST(duration_histogram, one_is_itself_at_every_percentile) {
          {0ms, 31ms, 32ms, 33ms, 1'000'003ms, std::chrono::milliseconds::max()}) {
         duration_histogram one;
         one.add(value);
+        EXPECT_EQ(one.percentile(0), value);
         EXPECT_EQ(one.percentile(0.5), value);
         EXPECT_EQ(one.percentile(0.99), value);
         EXPECT_EQ(one.largest(), value);

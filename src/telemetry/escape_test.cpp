@@ -68,11 +68,26 @@ TEST(escape, json_gives_back_what_cases_name) {
     }
 }
 
+// The marks that turn the direction of writing, and those that end a line, both bounds of each
+// range.
+TEST(escape, what_would_mislead_a_reader_never_stands_for_itself) {
+    for (const std::string& mark : {"\u0080"s, "\u009F"s, "\u061C"s, "\u200E"s, "\u200F"s,
+                                    "\u2028"s, "\u202E"s, "\u2066"s, "\u2069"s, "\uFEFF"s}) {
+        EXPECT_EQ(json_of(mark).find(mark), std::string::npos) << json_of(mark);
+        EXPECT_EQ(logfmt_of(mark).find(mark), std::string::npos) << logfmt_of(mark);
+        EXPECT_EQ(parse_back(json_of(mark)), mark);
+    }
+    for (const std::string& letter : {"\u00A1"s, "\u061B"s, "\u2027"s, "\u206A"s}) {
+        EXPECT_EQ(json_of(letter), "\"" + letter + "\"");
+    }
+}
+
 TEST(escape, json_replaces_each_byte_that_is_not_utf8) {
     EXPECT_EQ(parse_back(json_of("a\xFFz")), "a\uFFFDz");
     EXPECT_EQ(parse_back(json_of("\xC3")), "\uFFFD");
     EXPECT_EQ(parse_back(json_of("\xED\xA0\x80")), "\uFFFD\uFFFD\uFFFD");  // a surrogate
     EXPECT_EQ(parse_back(json_of("\xC0\xAF")), "\uFFFD\uFFFD");            // an overlong slash
+    EXPECT_EQ(parse_back(json_of("\xF4\x90\x80\x80")), "\uFFFD\uFFFD\uFFFD\uFFFD");  // U+110000
 }
 
 TEST(escape, logfmt_is_bare_only_where_no_reader_can_be_misled) {

@@ -34,19 +34,7 @@ constexpr option_row<Options> admin_row{
     {.name = "admin",
      .variable = "MONOLOCK_ADMIN",
      .help = "the server's -admin-listen: host:port, :port, [::1]:port or unix:/path"},
-    [](Options& into, std::string_view text) -> verdict {
-        if (auto wrong = check_reachable(text)) {
-            return wrong;
-        }
-        into.admin = text;
-        return std::nullopt;
-    }};
-
-template <class Options, bool Options::*Member>
-verdict set_flag(Options& into, std::string_view /*value*/) {
-    into.*Member = true;
-    return std::nullopt;
-}
+    set_reachable<Options, &Options::admin>};
 
 template <class Options>
 constexpr option_row<Options> json_row{
@@ -59,7 +47,8 @@ constexpr option_row<Options> yes_row{
     set_flag<Options, &Options::yes>};
 
 template <class Options>
-constexpr option_row<Options> help_row{{.name = "help", .kind = option_kind::request}};
+constexpr option_row<Options> help_row{
+    {.name = "help", .kind = option_kind::request, .help = "print this text"}};
 
 template <class Options>
 constexpr option_row<Options> short_help_row{{.name = "h", .kind = option_kind::request}};
@@ -286,6 +275,24 @@ help admin_help() {
         "   74  standard output could not be written\n"
         "   75  somebody else owns the lock by now (--token), or several waiters have the address\n"
         "   77  the server does not answer us: 403\n"};
+}
+
+std::vector<config::command_shape> admin_shapes() {
+    const auto one = [](std::string_view path, std::string_view summary, const auto& rows,
+                        std::vector<config::operand> operands) {
+        const auto options = config::options_of(rows);
+        return config::command_shape{.path = path,
+                                     .summary = summary,
+                                     .options = {options.begin(), options.end()},
+                                     .operands = std::move(operands)};
+    };
+    return {
+        one("locks", "who holds which lock; --watch goes on", locks_rows, {}),
+        one("show", "one lock with its queue", show_rows, {{.name = "NAME"}}),
+        one("release", "end the claim of a lock's owner", release_rows, {{.name = "NAME"}}),
+        one("kick", "end the claim of one waiter", kick_rows, {{.name = "NAME"}, {.name = "ADDR"}}),
+        one("info", "the server and its configuration", info_rows, {}),
+    };
 }
 
 }  // namespace monolock::cli

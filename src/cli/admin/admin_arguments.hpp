@@ -6,9 +6,11 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "cli/arguments.hpp"
 #include "config/options.hpp"
+#include "config/program_shape.hpp"
 
 namespace monolock::cli {
 
@@ -61,7 +63,29 @@ using admin_arguments = std::variant<locks_options, show_options, release_option
 
 [[nodiscard]] help admin_help();
 
+// The command lines of all of them as data.
+[[nodiscard]] std::vector<config::command_shape> admin_shapes();
+
 // Whether a client can connect to an address: what is wrong with it, or nothing.
 [[nodiscard]] std::optional<config::diagnostic> check_reachable(std::string_view address);
+
+// --- setters of rows of options, for all commands that have such a member
+
+// That the flag is there.
+template <class Options, bool Options::*Member>
+std::optional<config::diagnostic> set_flag(Options& into, std::string_view /*value*/) {
+    into.*Member = true;
+    return std::nullopt;
+}
+
+// An address that a client can connect to.
+template <class Options, std::string Options::*Member>
+std::optional<config::diagnostic> set_reachable(Options& into, std::string_view text) {
+    if (auto wrong = check_reachable(text)) {
+        return wrong;
+    }
+    into.*Member = text;
+    return std::nullopt;
+}
 
 }  // namespace monolock::cli

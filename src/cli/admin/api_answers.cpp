@@ -84,7 +84,9 @@ json parse_object(std::string_view text) {
         return true;
     };
     json document = json::parse(text, bounded, false);
-    if (document.is_discarded() || !document.is_object()) {
+    // The library takes a NUL for the end of the text, and does not look at what follows.
+    if (text.find('\0') != std::string_view::npos || document.is_discarded() ||
+        !document.is_object()) {
         throw_unknown("no JSON");
     }
     return document;

@@ -35,7 +35,7 @@ struct waiter_facts : claim_facts {
 
 struct lock_facts {
     std::string name;
-    std::optional<holder_facts> holder;  // absent only while the server shuts down
+    std::optional<holder_facts> holder;  // absent only while the server grants nothing
     std::vector<waiter_facts> waiters;   // in order; in a listing the first 100
     std::uint64_t waiters_total = 0;
 };

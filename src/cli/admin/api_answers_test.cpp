@@ -45,6 +45,8 @@ TEST(api_answers, what_is_something_else_is_refused) {
     for (const char* const text : {"", "<html>", "[]", "3", "{", "{} {}", "{\"a\":\xff}"}) {
         EXPECT_THROW(static_cast<void>(parse_object(text)), bad_answer) << text;
     }
+    using namespace std::string_view_literals;
+    EXPECT_THROW(static_cast<void>(parse_object("{}\0{}"sv)), bad_answer);
     const json good = parse_object(lock_answer);
     for (const char* const key : {"name", "holder", "waiters", "waiters_total"}) {
         json missing = good;

@@ -157,8 +157,8 @@ std::string no_locks_text(const std::optional<std::string>& match) {
 
 std::string lock_text(const lock_facts& lock, bool coloured) {
     std::string out = "lock " + word(lock.name);
-    out +=
-        lock.holder ? ", held by " + describe(*lock.holder) : ", not held: the server shuts down";
+    out += lock.holder ? ", held by " + describe(*lock.holder)
+                       : ", not held: the server shuts down, or its grant delay is not over";
     out += "\n" + count_waiters(lock.waiters_total) + "\n";
     if (!lock.waiters.empty()) {
         out += "\n" + queue_text(lock.waiters, coloured);
@@ -181,7 +181,7 @@ std::string count_waiters(std::uint64_t count) {
 }
 
 std::string owner_and_place(const lock_facts& lock, const std::vector<std::string>& own_names) {
-    std::string out = "nobody holds it";
+    std::string out{nobody_holds_it};
     if (lock.holder) {
         out = "held by " + who(*lock.holder) + " since " + word(lock.holder->since) + " (" +
               format_age(lock.holder->held) + "), token " + std::to_string(lock.holder->token);

@@ -31,9 +31,12 @@ namespace monolock::cli {
 // "nobody waits", "1 waits", "3 wait".
 [[nodiscard]] std::string count_waiters(std::uint64_t count);
 
+// How owner_and_place begins for a lock that has waiters and no owner.
+inline constexpr std::string_view nobody_holds_it = "nobody holds it";
+
 // "held by 127.0.0.1:4242 (worker-1) since 2026-03-01T09:30:00.250Z (3m12s), token 1839; number 2
-// of 5 in the queue". The place is that of the first waiter who has one of the names; without one
-// it is how many wait.
+// of 5 in the queue"; or nobody_holds_it in place of the owner. The place is that of the first
+// waiter who has one of the names; without one it is how many wait.
 [[nodiscard]] std::string owner_and_place(const lock_facts& lock,
                                           const std::vector<std::string>& own_names);
 
