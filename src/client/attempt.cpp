@@ -6,9 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "client/dial.hpp"
-#include "client/thread.hpp"
-
 namespace monolock::detail {
 
 namespace {
@@ -31,10 +28,10 @@ void call_out(const Callback& callback, const Arguments&... arguments) noexcept 
 }  // namespace
 
 attempt::attempt(std::shared_ptr<reactor> loop, std::shared_ptr<const target> to,
-                 std::shared_ptr<resolver> names, claim_request request, tls::context secured_by)
+                 std::shared_ptr<routes> ways, claim_request request, tls::context secured_by)
     : loop_{std::move(loop)},
       to_{std::move(to)},
-      names_{std::move(names)},
+      ways_{std::move(ways)},
       request_{std::move(request)},
       secured_by_{std::move(secured_by)},
       dial_stop_{std::nostopstate},
@@ -42,29 +39,19 @@ attempt::attempt(std::shared_ptr<reactor> loop, std::shared_ptr<const target> to
 
 // ---- acquiring ----
 
-void attempt::start() {
-    loop_->add(shared_from_this());
-    enter(stage::connecting);
-    phase_end_ = clock_reading() + to_->options.connect_timeout;
-    if (to_->options.dialer) {
-        start_dialer();
-    } else if (to_->endpoints) {
-        connect_to(*to_->endpoints);
-    } else {
-        start_resolving();
-    }
-    plan();
-}
-
 void attempt::cancel(errc why) {
-    if (!taken_ && !outcome_) {
-        fail(make_error_code(why), {});
+    if (taken_ || outcome_) {
+        return;
     }
+    if (why == errc::wait_expired && !claim_.admitted()) {
+        ways_->order.failed(step_to_.address);  // all its time went by without an answer
+    }
+    fail(make_error_code(why), {});
 }
 
 std::optional<failure> attempt::take_outcome(reactor::guard& held) {
     const auto is_settled = [this] {
-        return (granted_ || outcome_) && !settling_ && !notices_.any();
+        return (granted_ || outcome_) && !settling_in_ && !notices_.any();
     };
     while (!is_settled()) {
         changed_.wait(held, [&] { return step_ == step::due || is_settled(); });
@@ -80,142 +67,14 @@ std::optional<failure> attempt::take_outcome(reactor::guard& held) {
     return outcome_;
 }
 
-void attempt::announce_held() const noexcept {
-    if (to_->options.on_stage) {
-        call_out(to_->options.on_stage, std::string_view{request_.name}, stage::held);
+void attempt::escort(reactor::guard& held) {
+    const auto is_done = [this] { return claim_.admitted() || phase_ == phase::over; };
+    while (!is_done()) {
+        changed_.wait(held, [&] { return step_ == step::due || is_done(); });
+        if (step_ == step::due) {
+            take_step(held);
+        }
     }
-}
-
-void attempt::enter(stage next) {
-    if (next > stage_) {
-        stage_ = next;
-        notices_.stages.push_back(next);
-    }
-}
-
-void attempt::start_resolving() {
-    phase_ = phase::resolving;
-    const bool asked =
-        names_->ask([weak = weak_from_this()](const resolution& found, reactor::guard& held) {
-            const auto self = weak.lock();
-            if (!self || self->phase_ != phase::resolving) {
-                return;
-            }
-            if (found.failed) {
-                self->fail(found.failed, found.detail);
-            } else {
-                self->connect_to(found.endpoints);
-            }
-            self->plan();
-            self->settle(held);
-        });
-    if (!asked) {
-        fail(make_error_code(errc::thread_unavailable), "for the resolver");
-    }
-}
-
-void attempt::start_dialer() {
-    phase_ = phase::dialing;
-    dial_stop_ = std::stop_source{};
-    const bool started =
-        start_detached_thread([weak = weak_from_this(), to = to_, stop = dial_stop_.get_token()] {
-            auto [connected, why] = dial(*to, stop);
-            const auto self = weak.lock();
-            if (self) {  // else `connected` closes
-                auto held = self->loop_->lock();
-                self->dialed(std::move(connected), std::move(why), held);
-            }
-        });
-    if (!started) {
-        fail(make_error_code(errc::thread_unavailable), "for the dialer");
-    }
-}
-
-void attempt::dialed(posix::descriptor socket, failure why, reactor::guard& held) {
-    if (phase_ != phase::dialing) {
-        return;
-    }
-    if (socket) {
-        connected(std::move(socket));
-    } else {
-        fail(why.code, std::move(why.detail));
-    }
-    plan();
-    settle(held);
-}
-
-void attempt::connect_to(std::vector<endpoint> endpoints) {
-    phase_ = phase::connecting;
-    connector_.emplace(std::move(endpoints), to_->local, to_->options.connect_timeout);
-    advance(connector_->start(clock_reading()));
-}
-
-void attempt::advance(connector::status status) {
-    switch (status) {
-        case connector::status::failed:
-            fail(connector_->error(), to_->options.address);
-            break;
-        case connector::status::connected:
-            connected(connector_->take_socket());
-            break;
-        case connector::status::pending:
-            if (connector_->fd() >= 0) {
-                if (const auto refused = loop_->watch(*this, connector_->fd(), EPOLLOUT)) {
-                    fail(refused, "epoll");
-                }
-            }
-            break;
-    }
-}
-
-void attempt::connected(posix::descriptor socket) {
-    connector_.reset();
-    wire_.open(std::move(socket));
-    if (!secured_by_) {
-        talk();
-        return;
-    }
-    phase_ = phase::securing;
-    phase_end_ = clock_reading() + to_->options.connect_timeout;
-    step_ = step::due;
-}
-
-// On the thread of the call. What happens meanwhile may end the attempt, but leaves the wire alone.
-void attempt::take_step(reactor::guard& held) {
-    if (!wire_.is_secured()) {
-        wire_.secure(secured_by_, *to_->secured);
-    }
-    step_ = step::under_way;
-    held.unlock();
-    const wire::status status = wire_.handshake();
-    held.lock();
-    step_ = step::none;
-    if (phase_ == phase::over) {
-        close_wire();
-        return;
-    }
-    secured(status);
-    plan();
-    settle(held);
-}
-
-void attempt::secured(wire::status status) {
-    switch (status) {
-        case wire::status::ok:
-            talk();
-            break;
-        case wire::status::blocked:
-            break;
-        case wire::status::closed:
-            fail(wire_.end().code, wire_.end().detail);
-            break;
-    }
-}
-
-void attempt::talk() {
-    phase_ = phase::talking;
-    enter(stage::requesting);
-    turn();
 }
 
 // ---- talking ----
@@ -285,6 +144,9 @@ void attempt::send_what_is_due() {
 void attempt::take_stock() {
     if (const auto until = claim_.confirmed_until()) {
         confirmed_until_.store(until->time_since_epoch().count(), std::memory_order_release);
+    }
+    if (claim_.admitted()) {
+        remember_answer();
     }
     if (claim_.was_queued()) {
         enter(stage::queued);
@@ -362,11 +224,15 @@ void attempt::on_time() {
         cancel(errc::wait_expired);
         return;
     }
+    if (step_ == step::under_way) {
+        return;  // the wire is in use: take_step() plans again
+    }
     const bool is_bounded =
         phase_ == phase::resolving || phase_ == phase::dialing || phase_ == phase::securing;
     if (is_bounded && now >= phase_end_) {
-        fail(make_error_code(errc::connect_timeout),
-             phase_ == phase::securing ? "in the TLS handshake" : to_->options.address);
+        miss_here(make_error_code(errc::connect_timeout),
+                  phase_ == phase::securing ? "in the TLS handshake" : lone_address());
+        plan();
         return;
     }
     on_ready();
@@ -387,9 +253,13 @@ void attempt::fail(std::error_code code, std::string detail) {
         lose();
         return;
     }
-    notices_.stop_dialer = phase_ == phase::dialing;
-    outcome_ = failure{
-        .code = code, .at = stage_, .detail = std::move(detail), .admitted = claim_.admitted()};
+    end_with(failure{
+        .code = code, .at = stage_, .detail = std::move(detail), .admitted = claim_.admitted()});
+}
+
+void attempt::end_with(failure why) {
+    outcome_ = std::move(why);
+    drop_dialer();
     leave_reactor();
     close_wire();
 }
@@ -417,20 +287,33 @@ void attempt::lose() {
         return;
     }
     const claim_loss& why = claim_.loss();
-    failure result = to_failure(why, taken_ ? stage::held : stage_, claim_.admitted());
+    failure result = to_failure(why, taken_ ? stage::held : here_stage_, claim_.admitted());
     if (why.kind == loss_kind::connection_closed) {
         explain_close(result);
     }
-    leave_reactor();
-    if (!taken_) {
-        outcome_ = std::move(result);
-        close_wire();
+    if (may_move_on(result)) {
+        miss_here(std::move(result));
         return;
     }
+    if (!taken_) {
+        end_here(std::move(result));
+        return;
+    }
+    remember_loss(result);
+    if (to_->is_list()) {
+        name_address(result, here().text);
+    }
+    leave_reactor();
     // The socket stays open until the work has been told: settle() closes it then.
     loss_ = std::move(result);
     notices_.loss = true;
     lost_.store(true, std::memory_order_release);
+}
+
+void attempt::drop_dialer() {
+    if (phase_ == phase::dialing) {
+        notices_.dialers.push_back(std::exchange(dial_stop_, std::stop_source{std::nostopstate}));
+    }
 }
 
 void attempt::leave_reactor() noexcept {
@@ -460,12 +343,13 @@ void attempt::look() {
 std::optional<failure> attempt::release(reactor::guard& held) {
     look();
     if (phase_ != phase::over) {
-        notices_.stop_dialer = phase_ == phase::dialing;
+        drop_dialer();
         leave_reactor();
     }
     settle(held);
     changed_.wait(held, [this] {
-        return !on_loss_runs_in_ || *on_loss_runs_in_ == std::this_thread::get_id();
+        return !on_loss_runs_in_ ||
+               *on_loss_runs_in_ == std::this_thread::get_id();  // a callback that releases
     });
     close_wire();
     return loss_;
@@ -479,18 +363,26 @@ void attempt::swap_on_loss(loss_callback& callback) {
 // ---- telling the application ----
 
 void attempt::settle(reactor::guard& held) {
-    if (settling_) {
+    if (settling_in_) {
         return;  // whoever is at it goes on until there is nothing to tell
     }
-    settling_ = true;
+    settling_in_ = std::this_thread::get_id();
     while (notices_.any()) {
         tell(std::exchange(notices_, {}), held);
     }
-    settling_ = false;
+    settling_in_.reset();
     if (phase_ == phase::over && loss_) {
         close_wire();
     }
     changed_.notify_all();
+    if (on_outcome_ && (granted_ || outcome_)) {
+        tell_outcome(held);
+    }
+}
+
+void attempt::tell_outcome(reactor::guard& held) {
+    const auto self = shared_from_this();  // whoever is told may let go of it
+    std::exchange(on_outcome_, nullptr)(held);
 }
 
 void attempt::tell(const notices& what, reactor::guard& held) {
@@ -500,8 +392,8 @@ void attempt::tell(const notices& what, reactor::guard& held) {
             call_out(to_->options.on_stage, std::string_view{request_.name}, entered);
         }
     }
-    if (what.stop_dialer) {
-        dial_stop_.request_stop();
+    for (const std::stop_source& dialer : what.dialers) {
+        dialer.request_stop();
     }
     if (what.loss) {
         stop_.request_stop();
@@ -509,6 +401,12 @@ void attempt::tell(const notices& what, reactor::guard& held) {
     held.lock();
     if (what.loss) {
         call_on_loss(held);
+    }
+}
+
+void attempt::announce_held() const noexcept {
+    if (to_->options.on_stage) {
+        call_out(to_->options.on_stage, std::string_view{request_.name}, stage::held);
     }
 }
 

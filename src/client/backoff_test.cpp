@@ -24,6 +24,18 @@ TEST(backoff, doubles_from_100_ms_to_5_s) {
     }
 }
 
+TEST(backoff, of_a_list_stays_below_a_second) {
+    backoff subject{backoff_max_of_list};
+    for (const auto nominal : {100ms, 200ms, 400ms, 500ms, 500ms}) {
+        EXPECT_EQ(subject.next(refused, middle), nominal);
+    }
+    EXPECT_LT(subject.next(refused, 0.9999), 750ms);
+    EXPECT_EQ(subject.next(dropped, middle), 100ms) << "anew";
+    for (const auto nominal : {200ms, 400ms, 500ms, 500ms}) {
+        EXPECT_EQ(subject.next(refused, middle), nominal) << "and to the same end";
+    }
+}
+
 TEST(backoff, spreads_each_delay_between_half_and_one_and_a_half) {
     EXPECT_EQ(backoff{}.next(refused, 0.0), 50ms);
     EXPECT_LT(backoff{}.next(refused, 0.9999), 150ms);

@@ -346,6 +346,19 @@ TEST_F(claim_dialogue, refuses_every_byte_that_no_frame_starts_with) {
     }
 }
 
+TEST_F(claim_dialogue, refuses_a_first_byte_that_is_neither_a_frames_nor_tls) {
+    request();
+    EXPECT_EQ(hears(1ms, "\x16"), claim_state::lost);
+    expect_violation(violation::unknown_type, claim_state::requesting);
+}
+
+// The reading with an answer may be older than the one with which its message was sent.
+TEST_F(claim_dialogue, a_round_trip_is_never_less_than_nothing) {
+    EXPECT_EQ(speaks(5ms), acquire);
+    EXPECT_EQ(hears(3ms, acquired(7)), claim_state::held);
+    EXPECT_EQ(subject.smoothed_rtt(), 0ns);
+}
+
 // What a TLS server may answer to plain bytes; later it is a byte like any other.
 TEST_F(claim_dialogue, tells_a_server_that_speaks_tls) {
     request();

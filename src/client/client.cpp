@@ -3,19 +3,15 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <utility>
 #include <variant>
 
 #include "client/attempt.hpp"
-#include "client/backoff.hpp"
+#include "client/call.hpp"
 #include "client/engine.hpp"
 #include "client/held_claim.hpp"
-#include "protocol/heartbeat_schedule.hpp"
-#include "protocol/lock_name.hpp"
 
 namespace monolock {
 
@@ -24,52 +20,15 @@ namespace {
 using detail::attempt;
 using detail::failure;
 using detail::held_claim;
+using detail::manner;
+using detail::refusal;
 
 using grant = std::shared_ptr<held_claim>;
 using outcome = std::variant<grant, failure>;
 
-failure refusal(errc code, stage at = stage::preparing) {
-    return {.code = make_error_code(code), .at = at, .detail = {}, .admitted = false};
-}
-
-failure refusal_of_files(const config::diagnostics& wrong) {
-    failure made = refusal(errc::tls_files);
-    made.detail = config::joined(wrong);
-    return made;
-}
-
-std::optional<errc> check_input(std::string_view name, std::chrono::milliseconds lease) {
-    const auto wrong = protocol::check_lock_name(name);
-    if (wrong == protocol::error_code::empty_lock_name) {
-        return errc::empty_name;
-    }
-    if (wrong == protocol::error_code::lock_name_too_long) {
-        return errc::name_too_long;
-    }
-    if (wrong) {
-        return errc::name_not_utf8;
-    }
-    if (lease < protocol::lease_min || lease > protocol::lease_max) {
-        return errc::lease_out_of_range;
-    }
-    return std::nullopt;
-}
-
 bool is_failure(const outcome& result, errc code) {
     const auto* const why = std::get_if<failure>(&result);
     return why != nullptr && why->code == make_error_code(code);
-}
-
-// Whatever kept us from connecting counts, a dialer's own codes included, but not what will be as
-// wrong the next time.
-bool is_worth_another_try(const failure& why) {
-    for (const errc permanent :
-         {errc::stopped, errc::server_not_trusted, errc::certificate_refused, errc::tls_failed}) {
-        if (why.code == make_error_code(permanent)) {
-            return false;
-        }
-    }
-    return why.code == condition::retryable || why.at == stage::connecting;
 }
 
 // A grant that was lost before the work could start turns into the failure that it is.
@@ -80,28 +39,6 @@ void judge_before_start(outcome& result) {
             result = *std::move(lost);
         }
     }
-}
-
-// Blocks for `delay` or until stopped; whether the delay passed whole.
-bool pause(std::chrono::nanoseconds delay, const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock held{mutex};
-    never.wait_for(held, stop, delay, [] { return false; });
-    return !stop.stop_requested();
-}
-
-// How far apart a rotation may replace a certificate and its key.
-constexpr std::chrono::milliseconds rotation_gap{50};
-
-// What does not fit together is read once more: it may have been replaced in between.
-config::checked<tls::context> load_files(tls::client_context_source& from,
-                                         const std::stop_token& stop) {
-    auto loaded = from.current();
-    if (!loaded && pause(rotation_gap, stop)) {
-        loaded = from.current();
-    }
-    return loaded;
 }
 
 // The loss that with_lock last joined to an exception of the work, per thread (loss_joined_to).
@@ -137,12 +74,6 @@ public:
         }
     }
 
-    // How to queue, beyond the name and the lease.
-    struct manner {
-        bool queue = true;
-        std::optional<std::chrono::nanoseconds> wait;
-    };
-
     [[nodiscard]] outcome try_once(std::string_view name, std::chrono::milliseconds lease,
                                    manner how, const std::stop_token& stop);
     // With a purpose of work, a grant that is lost before the work could start is a failed attempt.
@@ -174,8 +105,9 @@ public:
 private:
     struct process_state {
         explicit process_state(const detail::target& to) {
-            if (to.secured) {
-                contexts.emplace(to.secured->files);
+            if (const auto& secured =
+                    to.places.front().secured) {  // the files are the same for all
+                contexts.emplace(secured->files);
             }
         }
 
@@ -216,23 +148,19 @@ std::shared_ptr<detail::engine> client::impl::running_engine() {
 
 outcome client::impl::try_once(std::string_view name, std::chrono::milliseconds lease, manner how,
                                const std::stop_token& stop) {
-    if (const auto wrong = check_input(name, lease)) {
+    auto request = detail::make_request(name, lease, how);
+    const auto* const wrong = std::get_if<errc>(&request);
+    if (wrong != nullptr && *wrong != errc::wait_expired) {
         return refusal(*wrong);
     }
     if (stop.stop_requested()) {
         return refusal(errc::stopped);
     }
-    detail::claim_request request{
-        .name = std::string{name}, .lease = lease, .queue = how.queue, .give_up = std::nullopt};
-    if (how.wait) {
-        if (*how.wait <= std::chrono::nanoseconds{0}) {
-            return refusal(errc::wait_expired);
-        }
-        const auto now = detail::clock_reading();
-        request.give_up = now + std::min(*how.wait, detail::claim_time::max() - now);
+    if (wrong != nullptr) {
+        return refusal(*wrong);
     }
     try {
-        return make_attempt(std::move(request), stop);
+        return make_attempt(std::get<detail::claim_request>(std::move(request)), stop);
     } catch (const error& failed) {  // no thread
         return failure{.code = failed.code(), .at = failed.at(), .detail = {}, .admitted = false};
     }
@@ -244,15 +172,14 @@ outcome client::impl::make_attempt(detail::claim_request request, const std::sto
         return refusal(errc::in_callback);
     }
     tls::context secured_by;
-    if (to_->secured) {
-        auto loaded = load_files(*here().contexts, stop);
-        if (!loaded) {
-            return stop.stop_requested() ? refusal(errc::stopped)
-                                         : refusal_of_files(loaded.error());
+    if (to_->options.tls) {
+        auto loaded = detail::load_files(*here().contexts, stop);
+        if (auto* const wrong = std::get_if<failure>(&loaded)) {
+            return std::move(*wrong);
         }
-        secured_by = *std::move(loaded);
+        secured_by = std::get<tls::context>(std::move(loaded));
     }
-    const auto subject = std::make_shared<attempt>(runs_on->loop(), to_, runs_on->names(),
+    const auto subject = std::make_shared<attempt>(runs_on->loop(), to_, runs_on->ways(),
                                                    std::move(request), std::move(secured_by));
     // Made first: whatever leaves this function early, the attempt ends with it.
     auto claim = std::make_shared<held_claim>(runs_on, subject);
@@ -283,23 +210,18 @@ outcome client::impl::make_attempt(detail::claim_request request, const std::sto
 
 outcome client::impl::retry(std::string_view name, std::chrono::milliseconds lease,
                             purpose what_for, const std::stop_token& stop) {
-    detail::backoff delays;
-    std::mt19937_64 random{std::random_device{}()};
-    std::uniform_real_distribution<double> uniform;
+    detail::retry_delays delays{*to_};
     while (true) {
-        outcome result = try_once(name, lease, {}, stop);
+        outcome result =
+            try_once(name, lease, {.pace = detail::address_round::manner::quick}, stop);
         if (what_for == purpose::work) {
             judge_before_start(result);
         }
         const auto* const why = std::get_if<failure>(&result);
-        if (why == nullptr || !is_worth_another_try(*why)) {
+        if (why == nullptr || !detail::is_worth_another_try(*why)) {
             return result;
         }
-        const auto delay =
-            delays.next({.admitted = why->admitted,
-                         .shutting_down = why->code == make_error_code(errc::server_shutting_down)},
-                        uniform(random));
-        if (!pause(delay, stop)) {
+        if (!detail::pause(delays.next(*why), stop)) {
             return refusal(errc::stopped);
         }
     }

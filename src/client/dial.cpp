@@ -27,12 +27,11 @@ std::error_code prepare_dialed(int fd) noexcept {
 
 }  // namespace
 
-dial_result dial(const target& to, std::stop_token stop) noexcept {
+dial_result dial(const target& to, const place& where, std::stop_token stop) noexcept {
     dial_result result;
     result.why.code = make_error_code(errc::dialer_failed);
     try {
-        result.connected =
-            posix::descriptor{to.options.dialer(to.options.address, std::move(stop))};
+        result.connected = posix::descriptor{to.options.dialer(where.text, std::move(stop))};
     } catch (const std::system_error& failed) {
         result.why = {.code = failed.code(), .at = {}, .detail = "dialer", .admitted = false};
     } catch (const std::exception& failed) {

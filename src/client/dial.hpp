@@ -13,8 +13,8 @@ struct dial_result {
     failure why;
 };
 
-// Calls the target's dialer and makes what it returns fit for the reactor. Blocks for as long as
-// the dialer likes.
-[[nodiscard]] dial_result dial(const target& to, std::stop_token stop) noexcept;
+// Calls the target's dialer with one of its addresses and makes what it returns fit for the
+// reactor. Blocks for as long as the dialer likes.
+[[nodiscard]] dial_result dial(const target& to, const place& where, std::stop_token stop) noexcept;
 
 }  // namespace monolock::detail

@@ -24,10 +24,7 @@ std::shared_ptr<reactor> make_reactor() {
 }  // namespace
 
 engine::engine(const std::shared_ptr<const target>& to)
-    : loop_{make_reactor()}, process_{::getpid()} {
-    if (!to->endpoints) {
-        names_ = std::make_shared<resolver>(loop_, std::get<config::tcp_address>(to->where));
-    }
+    : loop_{make_reactor()}, ways_{std::make_shared<routes>(loop_, *to)}, process_{::getpid()} {
     // The thread's own share of the reactor: it outlives the engine if a callback ends that, and in
     // a forked child, where nobody gives this share back, the reactor is never destroyed.
     const auto thread = start_thread([loop = loop_] { loop->run(); });

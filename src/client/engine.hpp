@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "client/reactor.hpp"
+#include "client/routes.hpp"
 #include "client/target.hpp"
 
 namespace monolock::detail {
@@ -25,11 +26,11 @@ public:
     [[nodiscard]] const std::shared_ptr<reactor>& loop() const noexcept { return loop_; }
     // Whether the calling thread is the background thread.
     [[nodiscard]] bool runs_here() const noexcept;
-    [[nodiscard]] const std::shared_ptr<resolver>& names() const noexcept { return names_; }
+    [[nodiscard]] const std::shared_ptr<routes>& ways() const noexcept { return ways_; }
 
 private:
     std::shared_ptr<reactor> loop_;
-    std::shared_ptr<resolver> names_;  // null if the address needs none
+    std::shared_ptr<routes> ways_;
     pid_t process_;
     pthread_t thread_{};
 };

@@ -4,20 +4,11 @@
 
 #include <utility>
 
+#include "client/call.hpp"
+
 namespace monolock::detail {
 
-namespace {
-
-failure in_other_process() {
-    return {.code = make_error_code(errc::other_process),
-            .at = stage::held,
-            .detail = {},
-            .admitted = true};
-}
-
-}  // namespace
-
-held_claim::held_claim(std::shared_ptr<engine> runs_on, std::shared_ptr<attempt> claim)
+held_claim::held_claim(std::shared_ptr<const void> runs_on, std::shared_ptr<attempt> claim)
     : runs_on_{std::move(runs_on)}, claim_{std::move(claim)}, process_{::getpid()} {}
 
 held_claim::~held_claim() {
@@ -52,7 +43,7 @@ bool held_claim::lost() {
 
 std::optional<failure> held_claim::loss() {
     if (elsewhere()) {
-        return in_other_process();
+        return in_other_process(stage::held);
     }
     judge();
     if (!claim_->is_lost()) {
@@ -76,7 +67,7 @@ std::optional<failure> held_claim::release() {
     released_ = true;
     if (elsewhere()) {
         claim_->abandon_in_child();
-        return in_other_process();
+        return in_other_process(stage::held);
     }
     attempt::loss_callback dropped;
     auto held = claim_->loop()->lock();

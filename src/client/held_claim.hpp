@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "client/attempt.hpp"
-#include "client/engine.hpp"
 #include "monolock/boot_clock.hpp"
 
 namespace monolock::detail {
@@ -19,7 +18,8 @@ namespace monolock::detail {
 // copy of the descriptor.
 class held_claim {
 public:
-    held_claim(std::shared_ptr<engine> runs_on, std::shared_ptr<attempt> claim);
+    // `runs_on` is whatever drives the claim, and must live as long.
+    held_claim(std::shared_ptr<const void> runs_on, std::shared_ptr<attempt> claim);
     held_claim(const held_claim&) = delete;
     held_claim& operator=(const held_claim&) = delete;
     ~held_claim();
@@ -40,7 +40,7 @@ private:
     // Reads and judges if the deadline has come; then tells the application of a loss.
     void judge();
 
-    std::shared_ptr<engine> runs_on_;
+    std::shared_ptr<const void> runs_on_;
     std::shared_ptr<attempt> claim_;
     pid_t process_;
     bool released_ = false;

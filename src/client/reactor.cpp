@@ -61,31 +61,40 @@ reactor::reactor()
 }
 
 void reactor::run() {
-    std::array<epoll_event, events_per_turn> events{};
     guard held = lock();
     while (!stopping_) {
-        held.unlock();
-        const int count =
-            ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
-        held.lock();
-        const auto ready = std::span{events}.first(count > 0 ? static_cast<std::size_t>(count) : 0);
-        for (const epoll_event& event : ready) {
-            if (event.data.u64 == timer_id) {
-                drain(timer_fd_.get());
-                armed_.reset();
-                continue;
-            }
-            // By id and not by address: an earlier event of this batch, or another thread, may have
-            // ended the member.
-            const auto found = members_.find(event.data.u64);
-            if (found != members_.end()) {
-                const auto who = found->second;
-                who->on_ready();
-                who->settle(held);
-            }
-        }
-        run_timers(held);
+        turn(held, -1);
     }
+}
+
+void reactor::poll() {
+    guard held = lock();
+    turn(held, 0);
+}
+
+void reactor::turn(guard& held, int timeout_ms) {
+    std::array<epoll_event, events_per_turn> events{};
+    held.unlock();
+    const int count =
+        ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
+    held.lock();
+    const auto ready = std::span{events}.first(count > 0 ? static_cast<std::size_t>(count) : 0);
+    for (const epoll_event& event : ready) {
+        if (event.data.u64 == timer_id) {
+            drain(timer_fd_.get());
+            armed_.reset();
+            continue;
+        }
+        // By id and not by address: an earlier event of this batch, or another thread, may have
+        // ended the member.
+        const auto found = members_.find(event.data.u64);
+        if (found != members_.end()) {
+            const auto who = found->second;
+            who->on_ready();
+            who->settle(held);
+        }
+    }
+    run_timers(held);
 }
 
 void reactor::stop() {

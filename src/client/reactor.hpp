@@ -18,10 +18,10 @@ namespace monolock::detail {
 [[nodiscard]] claim_time clock_reading() noexcept;
 
 // One epoll instance, one timer on CLOCK_BOOTTIME and one mutex, for the members that share a
-// background thread. Its one mutex guards everything below and every member's state; nothing that
-// blocks, and no code of the application, runs under it. Any thread that holds it may step a
-// member: the background thread does when a socket or a timer calls, a caller's thread does when it
-// starts or ends something or wants to know now.
+// background thread, or that a loop of the application drives. Its one mutex guards everything
+// below and every member's state; nothing that blocks, and no code of the application, runs under
+// it. Any thread that holds it may step a member: the one that drives does when a socket or a timer
+// calls, a caller's thread does when it starts or ends something or wants to know now.
 class reactor {
 public:
     using guard = std::unique_lock<std::mutex>;
@@ -59,6 +59,12 @@ public:
     // With the mutex not held.
     void stop();
 
+    // Instead of run(), on any thread and with the mutex not held: does what is due, and blocks for
+    // nothing.
+    void poll();
+    // Readable when poll() has something to do.
+    [[nodiscard]] int descriptor() const noexcept { return epoll_.get(); }
+
     // The rest with the mutex held. A member is watched and scheduled only between add and remove.
     void add(std::shared_ptr<member> who);
     void remove(member& who);
@@ -71,6 +77,7 @@ public:
 private:
     using timer = std::pair<claim_time, member*>;
 
+    void turn(guard& held, int timeout_ms);
     void run_timers(guard& held);
     void arm();
 

@@ -8,6 +8,13 @@
 
 namespace monolock::detail {
 
+void wire::open(posix::descriptor connected) noexcept {
+    input_needs_ = EPOLLIN;
+    output_needs_ = 0;
+    end_ = {};
+    socket_.store(connected.release());
+}
+
 void wire::secure(const tls::context& from, const security& how) {
     channel_.emplace(from, tls::role::client, socket_.load());
     how_ = &how;

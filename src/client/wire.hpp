@@ -47,8 +47,8 @@ public:
     // As abandon(): whoever used it has closed it, unless this is a forked child.
     ~wire() { abandon(); }
 
-    // Once; the socket is non-blocking.
-    void open(posix::descriptor connected) noexcept { socket_.store(connected.release()); }
+    // Before anything else, and again after close(); the socket is non-blocking.
+    void open(posix::descriptor connected) noexcept;
 
     // Puts TLS over it: handshake() until that is ok, and nothing else before. `how` must outlive
     // the wire.
@@ -68,7 +68,7 @@ public:
     // Whether a receive may return bytes although the socket never becomes readable.
     [[nodiscard]] bool holds_input() const noexcept { return channel_ && channel_->holds_input(); }
 
-    // After closed.
+    // After closed, until it is opened again.
     [[nodiscard]] const ending& end() const noexcept { return end_; }
 
     // -1 before open() and after close().

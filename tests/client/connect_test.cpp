@@ -248,6 +248,36 @@ TEST_F(c11_connecting, a_resolver_that_hangs_is_bounded_by_the_connect_timeout) 
     resolver().hangs = false;
 }
 
+TEST_F(c11_connecting, of_a_list_a_name_that_is_not_resolved_has_only_its_share) {
+    resolver().hangs = true;
+    scripted_server server;
+    client_options options;
+    options.address = "test-host:7070," + server.address();
+    options.connect_timeout = 200ms;
+    client subject{std::move(options)};
+    auto call = in_background([&] { return static_cast<bool>(subject.acquire("n", 10s)); });
+    auto peer = server.accept();
+    resolver().hangs = false;  // its answer comes too late to matter
+    peer.expect_acquire("n", 10s);
+    std::this_thread::sleep_for(10ms);
+    peer.send(acquired_frame(7));
+    EXPECT_TRUE(call.get());
+}
+
+TEST_F(c11_connecting, of_a_list_each_name_is_resolved_at_each_attempt) {
+    scripted_server server;
+    auto subject = make_client("nowhere:7070,test-host:7070");
+    set_ports({server.port()});
+    for (int round = 1; round <= 2; ++round) {
+        auto call = in_background([&] { return static_cast<bool>(subject.acquire("n", 10s)); });
+        auto peer = server.accept();
+        peer.expect_acquire("n", 10s);
+        peer.send(acquired_frame(7));
+        EXPECT_TRUE(call.get());
+        EXPECT_EQ(resolver().calls, round + 1) << "the one that worked is asked alone";
+    }
+}
+
 TEST_F(c11_connecting, a_stop_during_resolve_ends_the_call) {
     resolver().hangs = true;
     auto subject = make_client("test-host:7070");

@@ -210,6 +210,41 @@ TEST(c9_handles, release_waits_for_a_callback_that_runs) {
     EXPECT_TRUE(left);
 }
 
+// The loss is told to the token first. Whoever wakes by that and lets the handle go must not
+// thereby keep on_loss from being called.
+TEST(c9_handles, a_callback_that_is_owed_is_called_before_a_release_returns) {
+    scripted_server server;
+    granted one{server};
+    std::atomic<bool> called{false};
+    one.held.on_loss([&](std::error_code) { called = true; });
+    std::promise<void> woken;
+    std::promise<void> released;
+    const std::stop_callback on_stop{one.held.loss_token(), [&] {
+                                         woken.set_value();
+                                         released.get_future().wait_for(200ms);
+                                     }};
+    one.connection->close();
+    woken.get_future().wait();
+    EXPECT_TRUE(one.held.lost());
+    { const lock ends = std::move(one.held); }
+    released.set_value();
+    EXPECT_TRUE(called);
+}
+
+TEST(c9_handles, a_stop_callback_that_destroys_the_handle_leaves_on_loss_its_call) {
+    scripted_server server;
+    auto one = std::make_unique<granted>(server);
+    peer connection = *std::move(one->connection);
+    std::promise<std::error_code> told;
+    auto outcome = told.get_future();
+    one->held.on_loss([&](std::error_code why) { told.set_value(why); });
+    using callback = std::stop_callback<std::function<void()>>;
+    const auto on_stop = std::make_unique<callback>(one->held.loss_token(), [&] { one.reset(); });
+    connection.send(error_frame(2, ""));
+    ASSERT_EQ(outcome.wait_for(patience), std::future_status::ready);
+    EXPECT_EQ(outcome.get(), errc::closed_by_administrator);
+}
+
 TEST(c9_handles, what_a_callback_captured_ends_outside_the_librarys_lock) {
     scripted_server server;
     granted one{server};

@@ -37,16 +37,27 @@ sockaddr_in loopback(std::uint16_t port) {
     return address;
 }
 
-posix::descriptor listen_on_loopback(int backlog, std::uint16_t& port) {
+void listen_at(int fd, int backlog) {
+    if (::listen(fd, backlog) != 0) {
+        throw std::system_error{errno, std::system_category()};
+    }
+}
+
+posix::descriptor bind_to_loopback(std::uint16_t& port) {
     auto listener = checked(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address = loopback(0);
     socklen_t size = sizeof address;
     if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-        ::listen(listener.get(), backlog) != 0 ||
         ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
         throw std::system_error{errno, std::system_category()};
     }
     port = ntohs(address.sin_port);
+    return listener;
+}
+
+posix::descriptor listen_on_loopback(int backlog, std::uint16_t& port) {
+    auto listener = bind_to_loopback(port);
+    listen_at(listener.get(), backlog);
     return listener;
 }
 
@@ -170,10 +181,27 @@ void peer::reset() noexcept {
     connection_.reset();
 }
 
-scripted_server::scripted_server() : listener_{listen_on_loopback(SOMAXCONN, port_)} {}
+scripted_server::scripted_server(state at_first) : listener_{bind_to_loopback(port_)} {
+    if (at_first == state::open) {
+        open();
+    }
+}
+
+void scripted_server::open() {
+    listen_at(listener_.get(), SOMAXCONN);
+}
 
 std::string scripted_server::address() const {
     return "127.0.0.1:" + std::to_string(port_);
+}
+
+int scripted_server::connect() const {
+    auto made = checked(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_in to = loopback(port_);
+    if (::connect(made.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
+        throw std::system_error{errno, std::system_category()};
+    }
+    return made.release();
 }
 
 std::optional<peer> scripted_server::accept_within(std::chrono::milliseconds how_long) {

@@ -68,12 +68,18 @@ private:
 // Listens on a free port of the loopback; the test accepts and plays each connection.
 class scripted_server {
 public:
-    scripted_server();
+    enum class state { open, closed };
+    // A closed one has its port and refuses connections there, as a standby does.
+    explicit scripted_server(state at_first = state::open);
 
     [[nodiscard]] std::string address() const;
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    // A connected socket, as a dialer returns it.
+    [[nodiscard]] int connect() const;
     [[nodiscard]] peer accept();
     [[nodiscard]] std::optional<peer> accept_within(std::chrono::milliseconds how_long);
+    // Of a closed one.
+    void open();
     // No connection is taken any more.
     void stop_listening() noexcept { listener_.reset(); }
 

@@ -1,0 +1,47 @@
+# find_package(monolock [COMPONENTS shared|static]) gives monolock::monolock: the kind that is asked for, else
+# the shared library where it is installed. It needs no other package: libmonolock.so brings its own
+# dependency, OpenSSL's libssl.so, and no header shows it. The static library needs OpenSSL at hand.
+# The component asio, alone or beside one of the two, gives monolock::asio for <monolock/asio.hpp>, and needs Boost.
+
+set(monolock_kind "${monolock_FIND_COMPONENTS}")
+list(REMOVE_ITEM monolock_kind asio)
+if(NOT monolock_kind)
+  set(monolock_kind static)
+  if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/monolock-shared-targets.cmake")
+    set(monolock_kind shared)
+  endif()
+endif()
+
+if(NOT monolock_kind MATCHES "^(shared|static)$")
+  set(monolock_NOT_FOUND_MESSAGE "monolock has the components shared and static, one at a time, and asio, not: ${monolock_kind}")
+elseif(NOT EXISTS "${CMAKE_CURRENT_LIST_DIR}/monolock-${monolock_kind}-targets.cmake")
+  set(monolock_NOT_FOUND_MESSAGE "the ${monolock_kind} library of monolock is not installed")
+elseif(TARGET monolock::monolock AND NOT TARGET "monolock::${monolock_kind}")
+  set(monolock_NOT_FOUND_MESSAGE "monolock::monolock is the other kind of library already")
+endif()
+if(DEFINED monolock_NOT_FOUND_MESSAGE)
+  set(monolock_FOUND FALSE)
+  return()
+endif()
+
+if(monolock_kind STREQUAL "static")
+  include(CMakeFindDependencyMacro)
+  find_dependency(OpenSSL 3.0)
+  find_dependency(Threads)
+endif()
+include("${CMAKE_CURRENT_LIST_DIR}/monolock-${monolock_kind}-targets.cmake")
+if(NOT TARGET monolock::monolock)
+  add_library(monolock::monolock INTERFACE IMPORTED)
+  set_target_properties(monolock::monolock PROPERTIES INTERFACE_LINK_LIBRARIES "monolock::${monolock_kind}")
+endif()
+set("monolock_${monolock_kind}_FOUND" TRUE)
+
+if("asio" IN_LIST monolock_FIND_COMPONENTS)
+  include(CMakeFindDependencyMacro)
+  find_dependency(Boost 1.81)
+  if(NOT TARGET monolock::asio)
+    add_library(monolock::asio INTERFACE IMPORTED)
+    set_target_properties(monolock::asio PROPERTIES INTERFACE_LINK_LIBRARIES "monolock::monolock;Boost::headers")
+  endif()
+  set(monolock_asio_FOUND TRUE)
+endif()
