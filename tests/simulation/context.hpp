@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "simulation/client_history.hpp"
 #include "simulation/event_queue.hpp"
 #include "simulation/journal.hpp"
 #include "simulation/random.hpp"
@@ -11,8 +12,11 @@ namespace monolock::simulation {
 
 // What everything in one run shares.
 struct context {
-    context(std::uint64_t seed, tally& totals, bool trace)
-        : random{seed}, plan{draw_swarm(random)}, counts{&totals}, log{seed, events, trace} {}
+    context(const run_request& what, tally& totals)
+        : random{what.seed},
+          plan{draw_swarm(random, what.kind)},
+          counts{&totals},
+          log{what, events} {}
 
     void count(fault kind) { ++counts->faults[static_cast<std::size_t>(kind)]; }
 
@@ -21,6 +25,7 @@ struct context {
     swarm plan;
     tally* counts;
     journal log;
+    client_history told;  // by the honest clients
 };
 
 }  // namespace monolock::simulation

@@ -7,8 +7,7 @@ namespace monolock::simulation {
 
 namespace {
 
-// Fixed, so that a run depends on its seed alone.
-constexpr core::name_hasher::key hash_key{'s', 'i', 'm', 'u', 'l', 'a', 't', 'e'};
+constexpr sim_time wake_latency_max{200'000};
 
 }  // namespace
 
@@ -18,14 +17,14 @@ claim_session::claim_session(guest& host)
     : connected_session{core::session_id{host.link().id()}}, host_{&host} {}
 
 void claim_session::note_reading() noexcept {
-    read_before = host_->server().last_reading_;
-    read_before_real = host_->server().last_reading_real_;
+    read_before = host_->shard().last_reading_;
+    read_before_real = host_->shard().last_reading_real_;
 }
 
 core::receive_result claim_session::receive(std::span<std::byte> into) noexcept {
-    server_process& server = host_->server();
-    server.may_stop();
-    if (!server.alive_) {
+    server_shard& shard = host_->shard();
+    shard.may_stop();
+    if (!shard.alive()) {
         return {};
     }
     note_reading();
@@ -34,33 +33,33 @@ core::receive_result claim_session::receive(std::span<std::byte> into) noexcept 
     switch (got.status) {
         case io_status::done:
             result = {.status = core::receive_status::bytes, .count = got.count};
-            host_->last_receive = server.world_->events.now();
-            host_->server().heard_ = this;
-            server.rules_->received(host_->record(), got.count);
+            host_->last_receive = shard.world_->events.now();
+            host_->shard().heard_ = this;
+            shard.rules_->received(host_->record(), got.count);
             break;
         case io_status::would_block:
             break;
         case io_status::unreadable:
-            server.rules_->cannot_read(host_->record(), host_->stream().records()->alert_sent());
+            shard.rules_->cannot_read(host_->record(), host_->stream().records()->alert_sent());
             [[fallthrough]];
         case io_status::eof:
         case io_status::reset:
         case io_status::alerted:
             result.status = core::receive_status::peer_closed;
-            server.rules_->peer_closed(host_->record());
+            shard.rules_->peer_closed(host_->record());
             break;
         case io_status::timed_out:
             result.status = core::receive_status::silence;
             break;
     }
-    server.may_stop();
+    shard.may_stop();
     return result;
 }
 
 core::send_result claim_session::send(std::span<const std::byte> bytes) noexcept {
-    server_process& server = host_->server();
-    server.may_stop();
-    if (!server.alive_) {
+    server_shard& shard = host_->shard();
+    shard.may_stop();
+    if (!shard.alive()) {
         return {.count = bytes.size()};
     }
     note_reading();
@@ -71,22 +70,22 @@ core::send_result claim_session::send(std::span<const std::byte> bytes) noexcept
         case io_status::done:
         case io_status::would_block:
             offered(bytes.size(), did.count, record.write_short);
-            server.rules_->wrote(record, bytes.first(did.count), bytes.size());
+            shard.rules_->wrote(record, bytes.first(did.count), bytes.size());
             break;
         case io_status::eof:
         case io_status::reset:
         case io_status::alerted:
         case io_status::unreadable:
             result.status = core::send_status::peer_closed;
-            server.rules_->peer_closed(record);
-            server.rules_->write_failed(record);
+            shard.rules_->peer_closed(record);
+            shard.rules_->write_failed(record);
             break;
         case io_status::timed_out:
             result.status = core::send_status::silence;
-            server.rules_->write_failed(record);
+            shard.rules_->write_failed(record);
             break;
     }
-    server.may_stop();
+    shard.may_stop();
     return result;
 }
 
@@ -95,7 +94,7 @@ void claim_session::offered(std::size_t bytes, std::size_t taken, bool were_held
         offered_ += bytes;
         if (taken < bytes) {
             held_.push_back({.bytes = bytes - taken});
-            host_->server().blocked_ = this;
+            host_->shard().blocked_ = this;
         }
         return;
     }
@@ -134,34 +133,33 @@ void claim_session::await_writable() {
 }
 
 void claim_session::drop_connection() noexcept {
-    if (host_->server().alive_) {
+    if (host_->shard().alive()) {
         dropped = true;
-        host_->server().rules_->write_failed(host_->record());
-        host_->link().close(side::server);
+        host_->shard().rules_->write_failed(host_->record());
+        host_->drop();
     }
 }
 
 void claim_session::retire(core::closing how) noexcept {
-    server_process& server = host_->server();
-    if (server.heard_ == this) {
-        server.heard_ = nullptr;
+    server_shard& shard = host_->shard();
+    if (shard.heard_ == this) {
+        shard.heard_ = nullptr;
     }
-    if (server.blocked_ == this) {
-        server.blocked_ = nullptr;
+    if (shard.blocked_ == this) {
+        shard.blocked_ = nullptr;
     }
     guest& host = *host_;
     const std::unique_ptr<claim_session> self = std::move(host.session);
-    if (!server.alive_) {
+    if (!shard.alive()) {
         return;
     }
-    server.rules_->retired(host.record());
+    shard.rules_->retired(host.record());
     switch (how) {
         case core::closing::plain:
             host.give_up();
             break;
         case core::closing::abort:
-            host.link().abort(side::server);
-            host.at = guest::phase::gone;
+            host.abort();
             break;
         case core::closing::linger:
             host.linger();
@@ -171,20 +169,26 @@ void claim_session::retire(core::closing how) noexcept {
 
 // ---- the connection
 
-guest::guest(server_process& server, connection& link)
-    : server_{&server}, link_{&link}, stream_{*server.world_, link, side::server} {
+guest::guest(server_shard& shard, connection& link, descriptor_slots::slot slot)
+    : shard_{&shard},
+      link_{&link},
+      stream_{*shard.world_, link, side::server},
+      slot_{std::move(slot)} {
     link.own(side::server, this);
-    time_out_in(server.engine_settings().io_timeout);
+    time_out_in(shard.settings().io_timeout);
     if (stream_.socket_readable()) {
         enqueue();
     }
 }
 
 claim_record& guest::record() const {
-    return server_->rules_->of(link_->id());
+    return shard_->rules_->of(link_->id());
 }
 
 void guest::on_ready(connection& /*link*/) {
+    if (at == phase::moving) {
+        return;  // nobody watches it
+    }
     const bool due = at != phase::session || (wants_read && stream_.socket_readable()) ||
                      (wants_write && stream_.socket_writable());
     if (due) {
@@ -195,19 +199,20 @@ void guest::on_ready(connection& /*link*/) {
 void guest::enqueue() {
     if (!queued) {
         queued = true;
-        server_->ready_.push_back(link_->id());
-        server_->schedule_turn(server_->world_->random.between(sim_time{0}, sim_time{200'000}));
+        shard_->ready_.push_back(link_->id());
+        shard_->schedule_turn(shard_->world_->random.between(sim_time{0}, wake_latency_max));
     }
 }
 
+// By the shard that has it now; one to which it moves has no business with this.
 void guest::time_out_in(nanoseconds limit) {
-    server_process* const server = server_;
+    server_shard* const shard = shard_;
     const std::uint32_t id = link_->id();
     const phase of = at;
-    const sim_time when = server->machine_->steady.when(server->clock() + limit);
-    server->world_->events.at(when, [server, id, of] {
-        const auto found = server->guests_.find(id);
-        if (server->alive_ && found != server->guests_.end()) {
+    const sim_time when = shard->process_->machine_->steady.when(shard->clock() + limit);
+    shard->world_->events.at(when, [shard, id, of] {
+        const auto found = shard->guests_.find(id);
+        if (shard->alive() && found != shard->guests_.end()) {
             found->second->time_runs_out(of);
         }
     });
@@ -239,16 +244,16 @@ void guest::serve() {
 
 void guest::read_acquire() {
     std::array<std::byte, core::session_engine::receive_bytes_max> input{};
-    server_->may_stop();
-    if (!server_->alive_) {
+    shard_->may_stop();
+    if (!shard_->alive()) {
         return;
     }
     const io_result got = stream_.read(input);
     switch (got.status) {
         case io_status::done: {
-            server_->may_stop();
+            shard_->may_stop();
             take_acquire(std::span{input}.first(got.count),
-                         server_->now().time_since_epoch());  // clock rule 1
+                         shard_->now().time_since_epoch());  // clock rule 1
             return;
         }
         case io_status::would_block:
@@ -257,7 +262,7 @@ void guest::read_acquire() {
             }
             return;
         case io_status::unreadable:
-            server_->rules_->cannot_read(record(), stream_.records()->alert_sent());
+            shard_->rules_->cannot_read(record(), stream_.records()->alert_sent());
             give_up();
             return;
         case io_status::eof:
@@ -270,7 +275,7 @@ void guest::read_acquire() {
 }
 
 void guest::take_acquire(std::span<const std::byte> bytes, nanoseconds received_at) {
-    if (!server_->alive_) {
+    if (!shard_->alive()) {
         return;
     }
     std::size_t used = 0;
@@ -292,50 +297,47 @@ void guest::take_acquire(std::span<const std::byte> bytes, nanoseconds received_
     received_at_ = received_at;
     const auto beyond = bytes.subspan(used);
     rest_.assign(beyond.begin(), beyond.end());
-    if (!server_->access_.permits(record().identity, request_.name)) {
-        deny(server_->access_);
+    if (!shard_->access_.permits(record().identity, request_.name)) {
+        deny();
         return;
     }
-    record().permitted_by = server_->access_.generation;
-    at = phase::moving;
-    context& world = *server_->world_;
-    if (world.random.chance(500'000)) {
+    record().permitted_by = shard_->access_.generation;
+    hash_ = shard_->process_->hash_of(request_.name);
+    server_shard& home = shard_->process_->home_of(hash_);
+    if (&home == shard_) {
         admit();
         return;
     }
-    server_process* const server = server_;
-    const std::uint32_t id = link_->id();
-    world.events.in(world.random.spread(sim_time{1'000}, sim_time{1'000'000}), [server, id] {
-        if (server->alive_) {
-            server->moved_.push_back(id);
-            server->schedule_turn(sim_time{0});
-        }
-    });
+    at = phase::moving;
+    queued = false;
+    shard_->hand_over(*this, home);  // and it may be used no more
+}
+
+// While it was on its way the shard may have adopted newer rules, and sent its waiters away.
+void guest::comes_home(server_shard& home) {
+    shard_ = &home;
+    if (record().permitted_by < shard_->access_.generation &&
+        !shard_->access_.permits(record().identity, request_.name)) {
+        deny();
+        return;
+    }
+    admit();
 }
 
 void guest::admit() {
-    if (at != phase::moving) {
-        return;
-    }
-    // While it was on its way the shard may have adopted newer rules, and sent its waiters away.
-    if (record().permitted_by < server_->home_access_.generation &&
-        !server_->home_access_.permits(record().identity, request_.name)) {
-        deny(server_->home_access_);
-        return;
-    }
     at = phase::session;
-    admitted_at = server_->world_->events.now();
+    admitted_at = shard_->world_->events.now();
     session = std::make_unique<claim_session>(*this);
     session->heard_at = received_at_;
+    session->came_home = shard_->clock();
     claim_record& who = record();
     who.lease = milliseconds{request_.lease_ms};
-    server_->rules_->arrived(who, request_.name, *session);
+    shard_->rules_->arrived(who, request_.name, *session, shard_->number());
     if (!rest_.empty()) {
-        server_->rules_->received(who, rest_.size());
+        shard_->rules_->received(who, rest_.size());
     }
-    server_->engine_call([this] {
-        const core::name_hash hash = core::name_hasher{hash_key}(request_.name);
-        server_->engine_.admit(*session, request_, hash, core::time_point{received_at_}, rest_);
+    shard_->engine_call([this] {
+        shard_->engine_.admit(*session, request_, hash_, core::time_point{received_at_}, rest_);
     });
 }
 
@@ -344,30 +346,30 @@ void guest::admit() {
 void guest::serve_session() {
     if (session && wants_write && stream_.socket_writable()) {
         wants_write = false;
-        server_->engine_call([this] { server_->engine_.writable(*session); });
+        shard_->engine_call([this] { shard_->engine_.writable(*session); });
     }
-    if (server_->alive_ && session && wants_read &&
-        (input_held || stream_.socket_readable() || server_->world_->random.chance(250'000))) {
+    if (shard_->alive() && session && wants_read &&
+        (input_held || stream_.socket_readable() || shard_->world_->random.chance(250'000))) {
         wants_read = false;
         input_held = false;
-        server_->engine_call([this] { server_->engine_.readable(*session); });
+        shard_->engine_call([this] { shard_->engine_.readable(*session); });
     }
 }
 
 void guest::refuse(const protocol::malformed& why) {
     const auto frame = protocol::encode_error(why.code, why.reason);
     claim_record& who = record();
-    server_->rules_->error_due(who, why.code);
+    shard_->rules_->error_due(who, why.code);
     const io_result did = stream_.write(frame.bytes());
     if (did.status == io_status::done) {
-        server_->rules_->wrote(who, frame.bytes().first(did.count), frame.bytes().size());
+        shard_->rules_->wrote(who, frame.bytes().first(did.count), frame.bytes().size());
     }
     linger();
 }
 
-void guest::deny(const access_file& by) {
+void guest::deny() {
     constexpr auto code = protocol::error_code::not_authorized;
-    server_->rules_->denied(record(), request_.name, by.generation);
+    shard_->rules_->denied(record(), request_.name, shard_->access_.generation);
     refuse({.code = code, .reason = std::string{protocol::canonical_reason(code)}});
 }
 
@@ -375,7 +377,7 @@ void guest::linger() {
     at = phase::lingering;
     timed_out_ = false;
     stream_.linger();
-    time_out_in(server_->engine_settings().io_timeout);
+    time_out_in(shard_->settings().io_timeout);
     enqueue();
 }
 
@@ -406,8 +408,21 @@ void guest::give_up() {
     }
 }
 
+// The descriptor is gone, the session goes on.
+void guest::drop() noexcept {
+    link_->close(side::server);
+    slot_ = {};
+}
+
+void guest::abort() {
+    link_->abort(side::server);
+    slot_ = {};
+    at = phase::gone;
+}
+
 void guest::close() {
     stream_.close();
+    slot_ = {};
     at = phase::gone;
 }
 

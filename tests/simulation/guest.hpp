@@ -9,7 +9,7 @@
 #include "protocol/frames.hpp"
 #include "simulation/network.hpp"
 #include "simulation/rules.hpp"
-#include "simulation/server_process.hpp"
+#include "simulation/server_shard.hpp"
 #include "simulation/stream.hpp"
 
 namespace monolock::simulation {
@@ -31,6 +31,8 @@ public:
     // The last one before the engine's last call on this connection: what it judges a lease with.
     nanoseconds read_before{0};
     sim_time read_before_real{0};
+    // A reading of the moment when the shard of its lock had it.
+    nanoseconds came_home{0};
     // Since when the frame waits that is the next to be out.
     [[nodiscard]] nanoseconds blocked_at() const noexcept {
         return held_.empty() ? nanoseconds{0} : held_.front().since;
@@ -62,22 +64,24 @@ class guest final : public socket_owner {
 public:
     enum class phase : std::uint8_t { handshake, moving, session, lingering, gone };
 
-    guest(server_process& server, connection& link);
+    guest(server_shard& shard, connection& link, descriptor_slots::slot slot);
 
     void on_ready(connection& link) override;
     // Its turn: the socket became ready, or a time ran out.
     void serve();
     // The move to the shard of its lock is done.
-    void admit();
+    void comes_home(server_shard& home);
     // An ERROR before admission, or after it by the engine; then the lingering close.
     void refuse(const protocol::malformed& why);
-    void deny(const access_file& by);
     void linger();
     void give_up();
+    void drop() noexcept;
+    void abort();
     void close();
     void enqueue();
 
-    [[nodiscard]] server_process& server() const noexcept { return *server_; }
+    // Which has it now.
+    [[nodiscard]] server_shard& shard() const noexcept { return *shard_; }
     [[nodiscard]] connection& link() const noexcept { return *link_; }
     [[nodiscard]] simulation::stream& stream() noexcept { return stream_; }
     [[nodiscard]] const simulation::stream& stream() const noexcept { return stream_; }
@@ -95,16 +99,20 @@ public:
 private:
     void serve_session();
     void read_acquire();
+    void admit();
+    void deny();
     void take_acquire(std::span<const std::byte> bytes, nanoseconds received_at);
     void discard();
     void time_out_in(nanoseconds limit);
     void time_runs_out(phase of);
 
-    server_process* server_;
+    server_shard* shard_;
     connection* link_;
     simulation::stream stream_;
+    descriptor_slots::slot slot_;
     protocol::acquire_decoder decoder_;
     protocol::acquire_request request_;
+    core::name_hash hash_;
     std::vector<std::byte> rest_;
     nanoseconds received_at_{0};
     bool timed_out_ = false;

@@ -11,10 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 drifting_clock draw_clock(context& world) {
-    const std::int64_t most = world.plan.drift_max;
-    const std::int64_t drift = !world.plan.drift_at_limits    ? world.random.between(-most, most)
-                               : world.random.chance(500'000) ? most
-                                                              : -most;
+    const std::int64_t drift = world.random.drift(world.plan.drift_max, world.plan.drift_at_limits);
     return {world.random.between(sim_time{0}, sim_time{1000s}), 1000 + drift};
 }
 
@@ -215,8 +212,8 @@ void honest_client::receive() {
             next_ = step::judge;
             break;
         case io_status::unreadable:
-            world_->log.fail("records_intact", "client " + std::to_string(number_) +
-                                                   " cannot open what the server sent");
+            world_->log.fail(rule::records_intact, "client " + std::to_string(number_) +
+                                                       " cannot open what the server sent");
         case io_status::alerted:
             record_->alert_read = true;
             [[fallthrough]];
@@ -231,9 +228,24 @@ void honest_client::receive() {
 void honest_client::took(std::span<const std::byte> bytes) {
     rules_->client_read(*record_, bytes);
     claim_->receive(bytes, reading_);
+    tell();
     if (record_->error_read) {
         rules_->loser_stopped(number_, *record_, claim_->owns(clock()));
     }
+}
+
+// What the answer has changed, as far as it shows.
+void honest_client::tell() {
+    if (claim_->was_queued()) {
+        world_->told.waits(link_->id(), world_->events.now());
+    }
+    if (at_ == phase::working) {
+        world_->told.confirmed(link_->id(), believes_until(), world_->events.now());
+    }
+}
+
+sim_time honest_client::believes_until() const {
+    return clock_.when(claim_->confirmed_until()->time_since_epoch());
 }
 
 void honest_client::ended() {
@@ -258,6 +270,7 @@ void honest_client::drain() {
 void honest_client::send() {
     if (!record_->first_sent) {
         record_->first_sent = world_->events.now();
+        world_->told.asks(link_->id(), lock_, lease_, world_->events.now());
     }
     const io_result did = stream_->write(output_);
     if (did.status != io_status::done && did.status != io_status::would_block) {
@@ -307,6 +320,8 @@ void honest_client::acquired() {
         return;  // the next turn says so
     }
     world_->log.note(self(), "owns lock {} with token {}", lock_, claim_->token()->value);
+    world_->told.granted(link_->id(), claim_->token()->value, believes_until(),
+                         world_->events.now());
     at_ = phase::working;
     served_ = served_ || calm_;
     const sim_time now = world_->events.now();
@@ -323,6 +338,7 @@ void honest_client::write_to_resource() {
     if (at_ != phase::working || !claim_->owns(clock())) {
         return;
     }
+    world_->told.acts(link_->id(), world_->events.now());
     const sim_time delay =
         world_->random.spread(world_->plan.delay_min, sim_time{world_->plan.lease_max});
     world_->events.in(delay, [checks = rules_, record = record_, token = claim_->token()->value] {
@@ -344,13 +360,15 @@ void honest_client::work_ends() {
 
 void honest_client::lost() {
     world_->log.note(self(), text_of(claim_->loss().kind), lock_);
+    world_->told.loses(link_->id(), claim_->loss(), world_->events.now());
     ++world_->counts->losses;
     if (claim_->loss().kind == detail::loss_kind::protocol_violation) {
-        world_->log.fail("no_false_violation", "client " + std::to_string(number_) +
-                                                   " was told what the protocol does not allow");
+        world_->log.fail(
+            rule::no_false_violation,
+            "client " + std::to_string(number_) + " was told what the protocol does not allow");
     }
     if (began_quiet_) {
-        world_->log.fail("lost_without_cause",
+        world_->log.fail(rule::lost_without_cause,
                          "client " + std::to_string(number_) + " lost connection " +
                              std::to_string(link_->id()) + " after faults had stopped");
     }
@@ -361,6 +379,7 @@ void honest_client::lost() {
 }
 
 void honest_client::leave() {
+    world_->told.ends(link_->id(), world_->events.now());
     stream_->close();
     link_ = nullptr;
     rest();
@@ -374,12 +393,16 @@ void honest_client::stop_for(sim_time pause) {
         return;
     }
     stopped_until_ = world_->events.now() + pause;
+    if (link_ != nullptr) {
+        world_->told.stops_for(link_->id(), world_->events.now(), stopped_until_);
+    }
     world_->log.note(self(), "stopped for {} us", pause.count() / 1000);
 }
 
 void honest_client::crash() {
     world_->log.note(self(), "crashes");
     if (link_ != nullptr) {
+        world_->told.ends(link_->id(), world_->events.now());
         link_->close(side::client);
         link_ = nullptr;
     }
@@ -391,6 +414,7 @@ void honest_client::crash() {
 void honest_client::vanish() {
     world_->log.note(self(), "vanishes");
     if (link_ != nullptr) {
+        world_->told.vanishes(link_->id(), world_->events.now());
         link_->vanish(side::client, never);
         link_ = nullptr;
     }

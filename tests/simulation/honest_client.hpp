@@ -54,6 +54,8 @@ private:
     void receive();
     void drain();
     void took(std::span<const std::byte> bytes);
+    void tell();
+    [[nodiscard]] sim_time believes_until() const;
     void ended();
     void send();
     void settle();

@@ -16,6 +16,11 @@ std::mutex& reporting() {
     return only_one;
 }
 
+std::uint64_t mixed(std::uint64_t digest, std::uint64_t word) noexcept {
+    digest = (digest ^ word) * 0x9E3779B97F4A7C15U;
+    return digest ^ (digest >> 32U);
+}
+
 void print_time(std::ostream& out, sim_time when) {
     out << when.count() / 1'000'000 << '.' << std::setfill('0') << std::setw(6)
         << when.count() % 1'000'000 << std::setfill(' ') << " ms";
@@ -25,23 +30,39 @@ void print_time(std::ostream& out, sim_time when) {
 // runs the simulation, between two calls of ours, and the program ends here.
 void on_abort(int /*signal*/) {
     if (const journal* const log = journal::current()) {
-        log->fail(log->checking_table() ? "table_invariants" : "core_assertion",
+        log->fail(log->checking_table() ? rule::table_invariants : rule::core_assertion,
                   "the assertion above failed");
     }
 }
 
 }  // namespace
 
-journal::journal(std::uint64_t seed, const event_queue& events, bool print_all) noexcept
-    : seed_{seed}, events_{&events}, print_all_{print_all} {}
+journal::journal(const run_request& what, const event_queue& events) noexcept
+    : what_{what}, events_{&events}, digest_{mixed(0, what.seed)} {}
 
 journal*& journal::current() noexcept {
     thread_local journal* log = nullptr;
     return log;
 }
 
+// The text by its characters: where the linker put it is no business of the run's.
+void journal::add_to_digest(const line& what) noexcept {
+    digest_ = mixed(digest_, static_cast<std::uint64_t>(what.at.count()));
+    digest_ = mixed(digest_, what.step);
+    digest_ = mixed(digest_, static_cast<std::uint64_t>(what.who.number));
+    for (const char* const text : {what.who.kind, what.text}) {
+        for (const char* at = text; *at != 0; ++at) {
+            digest_ = mixed(digest_, static_cast<unsigned char>(*at));
+        }
+    }
+    for (const std::int64_t value : what.values) {
+        digest_ = mixed(digest_, static_cast<std::uint64_t>(value));
+    }
+}
+
 void journal::keep(const line& what) {
-    if (print_all_) {
+    add_to_digest(what);
+    if (what_.trace) {
         print(std::cout, what);
     }
     lines_[count_++ % kept_max] = what;
@@ -67,19 +88,20 @@ void journal::print(std::ostream& out, const line& what) {
     out << text << '\n';
 }
 
-void journal::fail(std::string_view invariant, const std::string& how) const {
+void journal::fail(std::string_view broken, const std::string& how) const {
     // Never unlocked: the first failure is the one that is reported.
     reporting().lock();
     std::ostream& out = std::cout;
-    if (!print_all_) {
+    if (!what_.trace) {
         for (std::size_t at = count_ - std::min(count_, kept_max); at < count_; ++at) {
             print(out, lines_[at % kept_max]);
         }
     }
-    out << "\nseed " << seed_ << ", step " << events_->step() << ", at ";
+    out << "\nseed " << what_.seed << ", step " << events_->step() << ", at ";
     print_time(out, events_->now());
-    out << "\nbroken invariant: " << invariant << "\n  " << how
-        << "\nrun again with: simulate --seed " << seed_ << " --seeds 1 --trace\n"
+    out << "\nbroken invariant: " << broken << "\n  " << how
+        << "\nrun again with: " << what_.program << " --seed " << what_.seed
+        << " --seeds 1 --trace\n"
         << std::flush;
     std::_Exit(1);
 }

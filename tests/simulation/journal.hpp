@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "simulation/event_queue.hpp"
+#include "simulation/rule.hpp"
+#include "simulation/swarm.hpp"
 
 namespace monolock::simulation {
 
@@ -19,7 +21,7 @@ struct actor {
 // kept as its parts and put together only when it is read, because nearly none is.
 class journal {
 public:
-    journal(std::uint64_t seed, const event_queue& events, bool print_all) noexcept;
+    journal(const run_request& what, const event_queue& events) noexcept;
 
     // The number of the current run's journal, for the handler of a failed assertion; one per
     // thread.
@@ -38,7 +40,13 @@ public:
 
     // Prints seed, step, time, the invariant's name and the last lines, and ends the program with
     // status 1.
-    [[noreturn]] void fail(std::string_view invariant, const std::string& how) const;
+    [[noreturn]] void fail(std::string_view broken, const std::string& how) const;
+    [[noreturn]] void fail(rule broken, const std::string& how) const {
+        fail(name_of(broken), how);
+    }
+
+    // Of every line so far. Two runs that did the same have the same.
+    [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
 
     // While the table checks itself its assertions are reported under that name.
     void checking_table(bool now_it_does) noexcept { checking_table_ = now_it_does; }
@@ -57,11 +65,12 @@ private:
     };
 
     void keep(const line& what);
+    void add_to_digest(const line& what) noexcept;
     static void print(std::ostream& out, const line& what);
 
-    std::uint64_t seed_;
+    run_request what_;
     const event_queue* events_;
-    bool print_all_;
+    std::uint64_t digest_;
     bool checking_table_ = false;
     std::array<line, kept_max> lines_;
     std::size_t count_ = 0;

@@ -1,120 +1,103 @@
-// simulate --seed N --seeds M [--trace] [--jobs J] [--scaled]
-//
-// With --scaled M is multiplied by MONOLOCK_TEST_SCALE, for the tests under a sanitizer.
-//
-// Runs the seeds N to N + M - 1, one simulated world each, and prints totals. Ends with status 1
-// and a report at the first broken rule.
+// simulate: runs simulated worlds, one a seed, and prints totals; `usage` has the options. Ends
+// with status 1 and a report at the first broken rule.
 
-#include <algorithm>
-#include <atomic>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
-#include <iomanip>
 #include <iostream>
 #include <optional>
+#include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "core/session.hpp"
+#include "simulation/command_line.hpp"
 #include "simulation/journal.hpp"
-#include "simulation/world.hpp"
+#include "simulation/rule.hpp"
+#include "simulation/runner.hpp"
 
 namespace monolock::simulation {
 
 namespace {
 
 constexpr std::string_view usage =
-    "usage: simulate [--seed N] [--seeds M] [--jobs J] [--trace] [--scaled]\n"
-    "  --seed N   the first seed (1)\n"
-    "  --seeds M  how many (2000)\n"
-    "  --jobs J   threads (1); the totals do not depend on it\n"
-    "  --scaled   run M times MONOLOCK_TEST_SCALE\n"
-    "  --trace    print everything that happens, one thread\n";
+    "usage: simulate [OPTIONS]\n"
+    "  --seed N       the first seed (1)\n"
+    "  --seeds M      how many (2000)\n"
+    "  --seconds S    and none begins later than that (no limit)\n"
+    "  --swarm KIND   drawn: all from the seed (the default); standard: 8 clients, 3 locks, "
+    "leases\n"
+    "                 of 50 ms to 10 s in each run, and the rest from the seed\n"
+    "  --jobs J       threads (1); the totals do not depend on it\n"
+    "  --progress S   say on stderr how far it is, each S seconds\n"
+    "  --scaled       run M times MONOLOCK_TEST_SCALE, for tests under a sanitizer\n"
+    "  --trace        print everything that happens, one thread\n"
+    "  --rules        list the rules, and run nothing\n";
 
 struct options {
-    std::uint64_t seed = 1;
-    std::uint64_t seeds = 2000;
-    unsigned jobs = 1;
-    bool trace = false;
+    run_plan plan;
     bool scaled = false;
+    bool rules = false;
 };
 
-template <typename Number>
-bool read_number(std::string_view text, Number& into) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-    return error == std::errc{} && end == text.data() + text.size();
+bool read_seconds(std::string_view text, std::chrono::seconds& into) {
+    std::uint32_t number = 0;
+    const bool good = read_number(text, number);
+    into = std::chrono::seconds{number};
+    return good;
 }
 
-// At least one, however small the scale.
-std::uint64_t scaled(std::uint64_t seeds) {
-    const char* const scale = std::getenv("MONOLOCK_TEST_SCALE");  // NOLINT(concurrency-mt-unsafe)
-    const double factor = scale == nullptr ? 1.0 : std::strtod(scale, nullptr);
-    return std::max<std::uint64_t>(1,
-                                   static_cast<std::uint64_t>(static_cast<double>(seeds) * factor));
+bool read_kind(std::string_view text, swarm_kind& into) {
+    into = text == "standard" ? swarm_kind::standard : swarm_kind::drawn;
+    return text == "standard" || text == "drawn";
+}
+
+bool read_flag(std::string_view word, options& into) {
+    bool* const flag = word == "--trace"    ? &into.plan.trace
+                       : word == "--scaled" ? &into.scaled
+                       : word == "--rules"  ? &into.rules
+                                            : nullptr;
+    if (flag != nullptr) {
+        *flag = true;
+    }
+    return flag != nullptr;
+}
+
+bool read_value(std::string_view word, std::string_view value, run_plan& into) {
+    return word == "--seed"       ? read_number(value, into.seed)
+           : word == "--seeds"    ? read_number(value, into.seeds)
+           : word == "--jobs"     ? read_number(value, into.jobs) && into.jobs > 0
+           : word == "--seconds"  ? read_seconds(value, into.time_max)
+           : word == "--progress" ? read_seconds(value, into.progress)
+           : word == "--swarm"    ? read_kind(value, into.kind)
+                                  : false;
 }
 
 std::optional<options> parse(const std::vector<std::string_view>& words) {
     options chosen;
     for (std::size_t at = 0; at < words.size(); ++at) {
-        const std::string_view word = words[at];
-        if (word == "--trace") {
-            chosen.trace = true;
+        if (read_flag(words[at], chosen)) {
             continue;
         }
-        if (word == "--scaled") {
-            chosen.scaled = true;
-            continue;
-        }
-        const std::string_view value = at + 1 < words.size() ? words[++at] : std::string_view{};
-        const bool good = word == "--seed"    ? read_number(value, chosen.seed)
-                          : word == "--seeds" ? read_number(value, chosen.seeds)
-                          : word == "--jobs"  ? read_number(value, chosen.jobs) && chosen.jobs > 0
-                                              : false;
-        if (!good) {
+        if (at + 1 == words.size() || !read_value(words[at], words[at + 1], chosen.plan)) {
             return std::nullopt;
         }
+        ++at;
     }
     if (chosen.scaled) {
-        chosen.seeds = scaled(chosen.seeds);
+        chosen.plan.seeds = scaled(chosen.plan.seeds);
     }
     return chosen;
 }
 
-tally run_all(const options& chosen) {
-    const unsigned jobs = chosen.trace ? 1 : chosen.jobs;
-    std::vector<tally> totals(jobs);
-    std::atomic<std::uint64_t> next{0};
-    const auto work = [&](tally& mine) {
-        for (std::uint64_t at = next++; at < chosen.seeds; at = next++) {
-            run(chosen.seed + at, mine, chosen.trace);
-        }
-    };
-    std::vector<std::jthread> helpers;
-    for (unsigned job = 1; job < jobs; ++job) {
-        helpers.emplace_back([&work, &mine = totals[job]] { work(mine); });
-    }
-    work(totals.front());
-    helpers.clear();  // joins
-    tally sum;
-    for (const tally& one : totals) {
-        sum += one;
-    }
-    return sum;
-}
-
 void line(std::string_view name, std::uint64_t value) {
-    std::cout << "  " << std::left << std::setw(38) << name << std::right << std::setw(12) << value
-              << '\n';
+    print_count(38, name, value);
 }
 
-void print(const tally& sum, std::chrono::duration<double> took) {
-    const double simulated = std::chrono::duration<double>(sum.simulated).count();
-    std::cout << "simulated " << sum.seeds << " seeds, no rule broken\n";
+void print_counts(const tally& sum) {
     line("steps, each checked", sum.steps);
     line("connections", sum.connections);
+    line("runs with several shards", sum.runs_with_shards);
+    line("claims moved to another shard", sum.moves);
     line("grants checked", sum.grants);
     line("  of them promotions", sum.promotions);
     line("heartbeats answered", sum.replies);
@@ -122,6 +105,11 @@ void print(const tally& sum, std::chrono::duration<double> took) {
         line("sessions ended: " + std::string{to_string(static_cast<core::end_reason>(why))},
              sum.ends[why]);
     }
+    line("listings checked", sum.listings);
+    line("owners ended by an operator", sum.releases_by_operator);
+    line("releases refused: the token is stale", sum.stale_releases);
+    line("waiters ended by an operator", sum.kicks);
+    line("questions given up: a shard stalled", sum.operator_gave_up);
     line("ERRORs due", sum.refusals);
     line("  of them denials", sum.denials);
     line("changes that revoked waiters", sum.sweeps_that_revoked);
@@ -135,18 +123,30 @@ void print(const tally& sum, std::chrono::duration<double> took) {
     line("records half sent for a while", sum.records_half_sent);
     line("reads that left bytes inside", sum.reads_held_back);
     line("fatal alerts read", sum.alerts_read);
+}
+
+void print_faults(const tally& sum) {
     std::cout << "faults injected\n";
     line("server stopped within a turn", sum.server_stops);
     line("client stopped within a turn", sum.client_stops);
+    line("accepting failed", sum.accept_failures);
+    line("accepting paused", sum.accept_pauses);
     line("slow packets", sum.spikes);
     line("short writes", sum.short_writes);
     line("resets", sum.resets);
     for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
         line(to_string(static_cast<fault>(kind)), sum.faults[kind]);
     }
-    std::cout << std::fixed << std::setprecision(1) << "simulated time " << simulated << " s in "
-              << took.count() << " s: " << std::setprecision(0) << simulated / took.count()
-              << " times as fast as real time\n";
+}
+
+void print(const options& chosen, const tally& sum, std::chrono::duration<double> took) {
+    const run_plan& plan = chosen.plan;
+    std::cout << "simulated " << sum.seeds << " seeds from " << plan.seed << " on"
+              << (plan.kind == swarm_kind::standard ? ", the standard swarm" : "")
+              << ", no rule broken\n";
+    print_counts(sum);
+    print_faults(sum);
+    print_end(sum.digest, sum.simulated, took, plan.jobs);
 }
 
 }  // namespace
@@ -161,9 +161,13 @@ int main(int argc, char** argv) {
         std::cerr << usage;
         return 2;
     }
+    if (chosen->rules) {
+        print_rules(24, invariants);
+        return 0;
+    }
     report_assertions();
     const auto started = std::chrono::steady_clock::now();
-    const tally sum = run_all(*chosen);
-    print(sum, std::chrono::steady_clock::now() - started);
+    const tally sum = run_all(chosen->plan);
+    print(*chosen, sum, std::chrono::steady_clock::now() - started);
     return 0;
 }

@@ -43,7 +43,7 @@ protected:
     }
 
     tally totals;
-    context world{1, totals, false};
+    context world{{}, totals};
     connection link{world, 0};
     io_status last = io_status::done;
 };

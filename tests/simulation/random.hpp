@@ -1,6 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 
 #include "simulation/time.hpp"
 
@@ -48,6 +52,31 @@ public:
     }
     [[nodiscard]] sim_time spread(sim_time low, sim_time high) noexcept {
         return sim_time{spread(low.count(), high.count())};
+    }
+
+    // One of several by their weights: its place, or nothing where all weights are zero.
+    [[nodiscard]] std::optional<std::size_t> weighted(
+        std::span<const std::uint32_t> weights) noexcept {
+        std::uint64_t sum = 0;
+        for (const std::uint32_t weight : weights) {
+            sum += weight;
+        }
+        std::uint64_t drawn = below(std::max<std::uint64_t>(sum, 1));
+        for (std::size_t place = 0; place < weights.size(); ++place) {
+            if (drawn < weights[place]) {
+                return place;
+            }
+            drawn -= weights[place];
+        }
+        return std::nullopt;
+    }
+
+    // How far off a clock is, in thousandths: anything up to `most` either way, or one of the two.
+    [[nodiscard]] std::int64_t drift(std::int64_t most, bool at_limits) noexcept {
+        if (!at_limits) {
+            return between(-most, most);
+        }
+        return chance(500'000) ? most : -most;
     }
 
 private:

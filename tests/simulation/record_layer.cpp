@@ -235,7 +235,7 @@ io_result record_layer::write(std::span<const std::byte> bytes) {
         return {.status = io_status::reset};
     }
     if (bytes.size() < begun_.size() || !std::equal(begun_.begin(), begun_.end(), bytes.begin())) {
-        world_->log.fail("same_bytes_again",
+        world_->log.fail(rule::same_bytes_again,
                          "connection " + std::to_string(link_->id()) +
                              ": a half-sent record is followed by other bytes than it holds");
     }

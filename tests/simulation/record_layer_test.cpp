@@ -48,7 +48,7 @@ protected:
     }
 
     tally totals;
-    context world{1, totals, false};
+    context world{{}, totals};
     connection link{world, 0};
     record_layer client{world, link, side::client};
     record_layer server{world, link, side::server};

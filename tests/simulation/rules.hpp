@@ -28,7 +28,7 @@ struct seen_frame {
 // Everything that is known about one connection's claim, on both sides. The rules keep their own
 // books; from the code under test they take only what it says and what it sends.
 struct claim_record {
-    enum class stage : std::uint8_t { outside, arrived, waiting, owning, ended };
+    enum class stage : std::uint8_t { outside, moving, arrived, waiting, owning, ended };
 
     std::uint32_t id = 0;
     int lock = 0;
@@ -38,12 +38,15 @@ struct claim_record {
     // The server.
     unsigned process = 0;  // which one, counted from 1
     stage at = stage::outside;
+    int shard = 0;  // of its lock; once it is handed over to it, or arrived
+    sim_time handed_over_at{0};
     const core::session* session = nullptr;  // until it is retired
     core::end_reason reason{};
     bool word_given = false;  // FIN or RST came, an ERROR was due, or the process ended
     bool refused = false;     // an ERROR was due
     protocol::error_code error_code_due{};
     unsigned permitted_by = 0;  // the access rules that admitted it, by generation
+    bool ordered_out = false;   // by an operator
     bool excused = false;       // its ERROR may be lost: the server died, or waited long enough
     std::uint64_t token = 0;
     std::uint64_t grant_number = 0;
@@ -57,6 +60,7 @@ struct claim_record {
     bool error_written = false;
     bool alert_sent = false;  // a fatal one
     bool write_short = false;
+    sim_time short_write_at{0};  // the last one
     bool write_failed = false;
     bool touched = false;
 
@@ -82,59 +86,38 @@ struct expiry_evidence {
     nanoseconds reading{0};       // the last reading before the session's last receive
     nanoseconds last_arrival{0};  // when the last byte that was read had arrived
     nanoseconds last_receive{0};  // a reading of the moment when it was read, not before
+    nanoseconds came_home{0};     // and of that when the shard of the lock had it
     bool unread_before_reading = false;
     bool word_read = false;    // close_notify or a fatal alert of the peer
     bool reads = false;        // neither given up by the kernel nor blocked by its replies
     bool was_stopped = false;  // the server, since the deadline
 };
 
-// The invariants. Each has a name, which a failure prints and the planted bugs are known by:
-//
-//   table_invariants        lock_table::check_invariants() holds
-//   core_assertion          no assertion in the code under test fails
-//   one_owner               a lock has at most one owner in the server
-//   tokens_grow             within a process; over restarts too if the wall clock did not go back
-//   fifo                    grants follow the ACQUIREs, among those still there
-//   fifo_as_seen            who saw WAITING before another sent its ACQUIRE is ahead of it
-//   no_idle_lock            a lock with a queue has an owner, unless grants are withheld
-//   no_grant_withheld       and then nobody becomes one
-//   ghost                   nothing is said about a session that is gone
-//   early_expiry            true silence exceeds the lease, and no byte was there to be read
-//   late_expiry             by at most 5 ms, if the server was not stopped
-//   read_in_time            what arrives is read within 5 ms, unless replies are blocked or the
-//   server
-//                           was stopped
-//   io_timeout_bounds       a blocked write ends its session after the I/O timeout, not before
-//   reader_not_blocked      a client of the library, with buffers of a real size, never meets the
-//   I/O
-//                           timeout: its end would be announced by a RST that can be lost
-//   first_limit             of a blocked session's lease and I/O timeout the one that passed first
-//   ends it ended_for_cause         a graceful end has a word of the peer, or an ERROR, before it
-//   ends_at_once            FIN, RST and what is answered with an ERROR end the session in that
-//   turn replies                 frames are what the facts say, in order, each whole and its own
-//   one_reply_per_message   every message has one
-//   replies_read            what a client reads: WAITING…, the push, ACQUIRED…; not more than due
-//   no_false_violation      (client) the claim never calls it a violation: the server is a real one
-//   answered_before_fin     and not less, if the client half-closed and read to the end
-//   token_read              the token of the grant
-//   error_arrives           an ERROR that was written reaches a client that is there
-//   error_as_due            with the code that was due
-//   alert_arrives           so does a fatal alert of the record layer
-//   records_intact          the library and the server can open each other's records
-//   same_bytes_again        a record that was half sent is finished with the bytes it began with
-//   believer_owns           who believes is the owner, unless its end was announced
-//   two_believers           at most one does, unless the end of the others was announced
-//   loser_stops             on the frame, the FIN or the RST
-//   fenced_resource         accepts no write of an earlier grant after one of a later grant
-//   granted_as_permitted    by the newest access rules that the shard of the lock, or the one that
-//                           read the ACQUIRE, had adopted
-//   no_revoked_waiter       whom the rules just adopted do not permit has left the queue
-//   owners_stay             the sweep of the waiters ends no owner
-//   denied_for_cause        who is told 0x18 is not permitted
-//   stops_when_refused      (client) a claim that an ERROR from 0x10 up ended is not tried again
-//   lost_without_cause      (world) once faults stopped, no claim is lost
-//   everyone_served         (world) once faults stopped, within a bound
-//   nothing_left            (world) at last the server is empty
+// What an operator asks of the admin API: to end the owner of a lock, or one of its waiters.
+struct operator_order {
+    std::string lock;
+    std::optional<std::uint64_t> token{};   // only the owner that has it
+    std::optional<std::uint32_t> waiter{};  // not the owner, but this one
+    sim_time asked_at{0};
+};
+enum class operator_answer : std::uint8_t {
+    no_lock,
+    no_owner,       // grants are withheld
+    another_owner,  // whose token is another one
+    no_waiter,
+    ended_owner,
+    ended_waiter,
+};
+
+// A lock as a listing shows it.
+struct listed_lock {
+    std::string name;
+    std::optional<std::uint32_t> owner{};
+    std::uint64_t token = 0;
+    std::vector<std::uint32_t> waiters{};
+};
+
+// The books by which the invariants of rule.hpp are judged, and most of the judging.
 class rules {
 public:
     rules(context& world, int locks);
@@ -142,24 +125,41 @@ public:
     [[nodiscard]] claim_record& of(std::uint32_t id);
 
     // ---- the server's side, in rules_server.cpp
-    void process_started(unsigned process, std::int64_t wall_ms);
+    void process_started(unsigned process, std::int64_t wall_ms, int shards,
+                         unsigned access_generation);
     // Its sessions are gone with it, and that is known.
     void process_ended();
-    void grants_withheld() noexcept { withheld_ = true; }
+    // In a controlled shutdown, of which the shards are told one after the other.
+    void shutdown_begins() noexcept { shutdown_began_ = world_->events.now(); }
+    void grants_withheld(int shard) noexcept { shard_book_of(shard).withheld = true; }
     // ---- access, in rules_access.cpp
     void access_written(unsigned generation, const access_table& table);
     // By the shard of the locks; the sweep of the waiters follows in the same turn.
-    void access_adopted(unsigned generation);
-    void sweep_returned();
+    void access_adopted(int shard, unsigned generation);
+    void sweep_returned(int shard);
     // ERROR 0x18 is due by the rules of that generation.
     void denied(claim_record& who, const std::string& lock, unsigned generation);
     // A client tries again what it tried with this connection.
     void retried(const claim_record& before) const;
 
+    // ---- the way to a shard, in rules_shards.cpp
+    // By the shard that read the ACQUIRE, and when the shard of the lock has it.
+    void handed_over(claim_record& who, int home);
+    void taken_up(claim_record& who, sim_time runs_since);
+    // What is on its way to the shard, which has run since then.
+    void look_for_moves(int shard, sim_time runs_since) const;
+    // The first in the backlog, which might have been accepted for so long; and for how long now
+    // nothing has happened that a shard can only find out by trying again.
+    void left_in_backlog(const claim_record& who, sim_time waited, sim_time known) const;
+    // Connections that the process has accepted and holds, its own count of them, and how many it
+    // may hold.
+    void descriptors(int open, int counted, int limit) const;
+
     // Just before the engine admits it.
-    void arrived(claim_record& who, const std::string& name, const core::session& session);
+    void arrived(claim_record& who, const std::string& name, const core::session& session,
+                 int shard);
     // From the source, for a grant that will be stated later.
-    void token_taken(std::uint64_t token, std::int64_t wall_ms);
+    void token_taken(int shard, std::uint64_t token, std::int64_t wall_ms);
     void fact_stated(const core::fact& what);
     void expired(const claim_record& who, const expiry_evidence& evidence);
     void io_timed_out(const claim_record& who, nanoseconds blocked, nanoseconds limit,
@@ -169,8 +169,19 @@ public:
                         nanoseconds io_over) const;
     // A byte that the server has not read, and since when it might have been.
     void left_unread(const claim_record& who, nanoseconds since) const;
-    // After each call of the engine: the books must balance.
-    void call_returned();
+    // After each call of a shard's engine: the books must balance.
+    void call_returned(int shard);
+
+    // ---- the operator, in rules_operator.cpp
+    // How long a shard may take to begin with what it is asked; then the operator gives up.
+    static constexpr sim_time operator_patience = std::chrono::seconds{5};
+    // Just before a claim is ended, if the answer says so; `who` is that claim, or the owner.
+    void answered(const operator_order& what, operator_answer answer,
+                  std::optional<std::uint32_t> who);
+    void carried_out(std::uint32_t id) const;
+    void listed(const listed_lock& what) const;
+    // By one shard, which had begun then.
+    void listing_done(int shard, sim_time began, const std::vector<listed_lock>& found) const;
 
     // ---- replies, in rules_replies.cpp
     void received(claim_record& who, std::size_t messages);
@@ -202,21 +213,42 @@ public:
 private:
     struct lock_book {
         std::string name;
+        int home = -1;  // the shard that has its table, since a claim on it arrived
+        sim_time exists_since{0};
         std::vector<std::uint32_t> line;  // who arrived and has not ended, in that order
         std::optional<std::uint32_t> owner;
         std::uint64_t resource_token = 0;
         std::uint64_t resource_grant = 0;
     };
 
+    // What the rules know of one shard of the process that lives.
+    struct shard_book {
+        bool withheld = false;
+        bool sweeping = false;
+        unsigned generation = 0;       // of its access rules
+        std::uint64_t last_token = 0;  // that it took
+        std::vector<claim_record*> touched;
+    };
+
+    [[nodiscard]] shard_book& shard_book_of(int shard) {
+        return shards_[static_cast<std::size_t>(shard)];
+    }
+    [[nodiscard]] const shard_book& shard_book_of(int shard) const {
+        return shards_[static_cast<std::size_t>(shard)];
+    }
     [[nodiscard]] int book_of(const std::string& name);
-    [[noreturn]] void fail(const char* invariant, const claim_record& who,
-                           const std::string& how) const;
+    // Null if the lock does not exist.
+    [[nodiscard]] const lock_book* find_book(const std::string& name) const;
+    [[nodiscard]] operator_answer right_answer(const operator_order& what) const;
+    [[noreturn]] void fail(rule broken, const claim_record& who, const std::string& how) const;
     void granted(const core::granted& what);
     void ended(const core::ended& what);
     void acknowledged(const core::acknowledged& what);
     void check_turn(const claim_record& who);
     [[nodiscard]] bool may_claim(const claim_record& who, unsigned generation) const;
     void check_permitted(const claim_record& who) const;
+    void check_move(const claim_record& who, sim_time runs_since) const;
+    void check_drain(const claim_record& who) const;
     void touch(claim_record& who);
     void compare_frames(claim_record& who);
     void read_frame(claim_record& who, const protocol::server_frame& frame);
@@ -226,14 +258,13 @@ private:
     context* world_;
     std::vector<lock_book> locks_;
     std::deque<claim_record> records_;  // by connection
-    std::vector<claim_record*> touched_;
+    std::vector<std::uint32_t> moving_;
+    std::vector<shard_book> shards_;
     std::map<unsigned, access_table> access_;  // by generation; empty if there are no rules
-    unsigned home_generation_ = 0;
-    bool sweeping_ = false;
 
     unsigned process_ = 0;
-    bool withheld_ = false;
-    std::uint64_t last_token_ = 0;
+    sim_time shutdown_began_{0};
+    std::uint64_t last_token_ = 0;         // of this process
     std::int64_t wall_ms_max_ = 0;         // at any grant of this process
     std::int64_t wall_ms_max_before_ = 0;  // at any grant of an earlier one
     std::uint64_t last_token_before_ = 0;

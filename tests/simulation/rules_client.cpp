@@ -32,7 +32,7 @@ void rules::check_one_believer(std::span<const belief> who) const {
             if (one.lock == two.lock && !one.word_given && !two.word_given &&
                 one.reason != core::end_reason::io_timeout &&
                 two.reason != core::end_reason::io_timeout) {
-                fail("two_believers", one,
+                fail(rule::two_believers, one,
                      "so does the client of connection " + std::to_string(two.id));
             }
         }
@@ -47,7 +47,7 @@ void rules::believes_after_end(claim_record& who, std::span<const belief> all) {
     who.believed_after_end = true;
     who.believed_with_another = who.believed_with_another || another;
     if (who.at == claim_record::stage::ended) {
-        fail(another ? "two_believers" : "believer_owns", who,
+        fail(another ? rule::two_believers : rule::believer_owns, who,
              "its client believes after the end, which nobody announced");
     }
     // The server is stopped in the midst of the call that ends it; why will be said when it goes
@@ -56,7 +56,7 @@ void rules::believes_after_end(claim_record& who, std::span<const belief> all) {
 
 void rules::loser_stopped(int client, const claim_record& who, bool still_believes) {
     if (still_believes) {
-        fail("loser_stops", who,
+        fail(rule::loser_stops, who,
              "client " + std::to_string(client) + " has read of the end and still believes");
     }
 }
@@ -70,7 +70,7 @@ void rules::resource_written(const claim_record& by, std::uint64_t token) {
         return;
     }
     if (by.grant_number != 0 && by.grant_number < lock.resource_grant && !clock_went_back_) {
-        fail("fenced_resource", by,
+        fail(rule::fenced_resource, by,
              "accepted a write with token " + std::to_string(token) + " of an earlier grant");
     }
     lock.resource_token = token;

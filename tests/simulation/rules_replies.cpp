@@ -31,7 +31,7 @@ std::string list(const std::vector<seen_frame>& frames) {
 void rules::touch(claim_record& who) {
     if (!who.touched) {
         who.touched = true;
-        touched_.push_back(&who);
+        shard_book_of(who.shard).touched.push_back(&who);
     }
 }
 
@@ -43,21 +43,26 @@ void rules::received(claim_record& who, std::size_t messages) {
 
 void rules::cannot_read(claim_record& who, bool alert_sent) {
     if (who.honest) {
-        fail("records_intact", who, "the server cannot open what the client sent");
+        fail(rule::records_intact, who, "the server cannot open what the client sent");
     }
     who.alert_sent = alert_sent;
 }
 
 void rules::peer_closed(claim_record& who) {
     who.word_given = true;
+    world_->told.announced(who.id, world_->events.now());
     touch(who);
 }
 
 void rules::error_due(claim_record& who, protocol::error_code code) {
+    if (code == protocol::error_code::server_shutting_down && who.session != nullptr) {
+        check_drain(who);
+    }
     who.error_code_due = code;
     touch(who);
     ++world_->counts->refusals;
     who.word_given = true;
+    world_->told.announced(who.id, world_->events.now());
     who.refused = true;
     who.unanswered = 0;
 }
@@ -69,21 +74,24 @@ void rules::write_failed(claim_record& who) {
 void rules::wrote(claim_record& who, std::span<const std::byte> taken, std::size_t offered) {
     touch(who);
     who.write_short = taken.size() < offered;
+    if (who.write_short) {
+        who.short_write_at = world_->events.now();
+    }
     while (!taken.empty()) {
         std::size_t used = 0;
         switch (who.written_decoder.feed(taken, used)) {
             case protocol::server_frame_decoder::status::need_more:
                 break;
             case protocol::server_frame_decoder::status::malformed:
-                fail("replies", who, "the server wrote what is no frame");
+                fail(rule::replies, who, "the server wrote what is no frame");
             case protocol::server_frame_decoder::status::frame: {
                 if (who.error_written) {
-                    fail("replies", who, "a frame after an ERROR");
+                    fail(rule::replies, who, "a frame after an ERROR");
                 }
                 const seen_frame frame = seen(who.written_decoder.take_frame());
                 if (frame.type == protocol::server_message::error) {
                     if (!who.refused) {
-                        fail("replies", who, "an ERROR that was not due");
+                        fail(rule::replies, who, "an ERROR that was not due");
                     }
                     who.error_written = true;
                 } else {
@@ -107,7 +115,7 @@ void rules::compare_frames(claim_record& who) {
     const bool same = who.written.size() <= who.expected.size() &&
                       std::equal(who.written.begin(), who.written.end(), who.expected.begin());
     if (!same || (!all_there && !who.write_short)) {
-        fail("replies", who,
+        fail(rule::replies, who,
              "expected" + list(who.expected) + ", the server wrote" + list(who.written));
     }
     who.expected.erase(who.expected.begin(),
@@ -128,7 +136,7 @@ void rules::client_read(claim_record& who, std::span<const std::byte> bytes) {
             case protocol::server_frame_decoder::status::need_more:
                 break;
             case protocol::server_frame_decoder::status::malformed:
-                fail("replies_read", who, "a client read what is no frame");
+                fail(rule::replies_read, who, "a client read what is no frame");
             case protocol::server_frame_decoder::status::frame:
                 read_frame(who, who.read_decoder.take_frame());
                 break;
@@ -140,19 +148,19 @@ void rules::client_read(claim_record& who, std::span<const std::byte> bytes) {
 void rules::read_frame(claim_record& who, const protocol::server_frame& frame) {
     const seen_frame what = seen(frame);
     if (who.error_read) {
-        fail("replies_read", who, "a frame after an ERROR");
+        fail(rule::replies_read, who, "a frame after an ERROR");
     }
     switch (what.type) {
         case protocol::server_message::error:
             who.error_read = true;
             who.error_code_read = std::get<protocol::error>(frame).code;
             if (who.error_code_read != who.error_code_due) {
-                fail("error_as_due", who, "read an ERROR with another code than was due");
+                fail(rule::error_as_due, who, "read an ERROR with another code than was due");
             }
             return;
         case protocol::server_message::waiting:
             if (who.acquireds_read > 0) {
-                fail("replies_read", who, "WAITING after ACQUIRED");
+                fail(rule::replies_read, who, "WAITING after ACQUIRED");
             }
             ++who.waitings_read;
             if (!who.waiting_seen) {
@@ -162,7 +170,7 @@ void rules::read_frame(claim_record& who, const protocol::server_frame& frame) {
         case protocol::server_message::acquired:
             if (what.token == 0 || (who.token_read != 0 && what.token != who.token_read) ||
                 (who.token != 0 && what.token != who.token)) {
-                fail("token_read", who,
+                fail(rule::token_read, who,
                      "read token " + std::to_string(what.token) + ", granted " +
                          std::to_string(who.token));
             }
@@ -172,17 +180,17 @@ void rules::read_frame(claim_record& who, const protocol::server_frame& frame) {
     }
     const std::uint64_t push = who.waitings_read > 0 && who.acquireds_read > 0 ? 1 : 0;
     if (who.waitings_read + who.acquireds_read > who.messages + push) {
-        fail("replies_read", who, "more replies than messages");
+        fail(rule::replies_read, who, "more replies than messages");
     }
 }
 
 void rules::client_read_end(const claim_record& who, bool troubled,
                             std::optional<std::uint64_t> messages) {
     if (who.error_written && !who.error_read && !troubled && !who.excused) {
-        fail("error_arrives", who, "the connection ended and the ERROR did not arrive");
+        fail(rule::error_arrives, who, "the connection ended and the ERROR did not arrive");
     }
     if (who.alert_sent && !who.alert_read && !troubled && !who.excused) {
-        fail("alert_arrives", who, "the connection ended and the alert did not arrive");
+        fail(rule::alert_arrives, who, "the connection ended and the alert did not arrive");
     }
     const bool whole = who.at == claim_record::stage::ended &&
                        who.reason == core::end_reason::graceful && !who.refused && !troubled &&
@@ -191,7 +199,7 @@ void rules::client_read_end(const claim_record& who, bool troubled,
         const std::uint64_t push = who.waitings_read > 0 && who.acquireds_read > 0 ? 1 : 0;
         const std::uint64_t read = who.waitings_read + who.acquireds_read;
         if (read != *messages + push) {
-            fail("answered_before_fin", who,
+            fail(rule::answered_before_fin, who,
                  std::to_string(*messages) + " messages before the FIN, " + std::to_string(read) +
                      " replies");
         }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simulation/guest.hpp"
+#include "simulation/server_shard.hpp"
 
 namespace monolock::simulation {
 
@@ -12,8 +13,21 @@ using namespace std::chrono_literals;
 
 constexpr actor server_actor{"server"};
 
-// How late a timer may be, and a wake-up.
-constexpr sim_time timer_latency_max = 300us;
+// How long a message is on its way from the control loop to a shard, and back.
+constexpr sim_time hop_max = 100us;
+// And how long the control loop may be without a processor.
+constexpr sim_time control_pause_max = 5ms;
+
+// As src/server/server.cpp has it.
+constexpr sim_time begin_drain_time_max = 1s;
+
+core::name_hasher::key draw_key(random_source& random) {
+    core::name_hasher::key key{};
+    for (unsigned char& byte : key) {
+        byte = static_cast<unsigned char>(random.below(256));
+    }
+    return key;
+}
 
 }  // namespace
 
@@ -24,12 +38,14 @@ server_process::server_process(context& world, rules& checks, const server_machi
       machine_{&machine},
       number_{number},
       settings_{.io_timeout = world.plan.io_timeout},
-      engine_{*this, *this, *this, settings_},
-      access_{access},
-      home_access_{access} {
-    checks.process_started(number, machine.wall_ms(world.events.now()));
-    checks.access_adopted(access.generation);
-    checks.sweep_returned();
+      hasher_{draw_key(world.random)},
+      listening_{world.plan.shards},
+      slots_{world.plan.descriptors} {
+    checks.process_started(number, machine.wall_ms(world.events.now()), world.plan.shards,
+                           access.generation);
+    for (int shard = 0; shard < world.plan.shards; ++shard) {
+        shards_.push_back(std::make_unique<server_shard>(*this, shard, access));
+    }
 }
 
 server_process::~server_process() {
@@ -38,333 +54,136 @@ server_process::~server_process() {
     }
 }
 
-// ---- ports
+// ---- what the shards share
 
 nanoseconds server_process::clock() const noexcept {
     return machine_->steady.at(world_->events.now());
 }
 
-core::time_point server_process::now() noexcept {
-    may_stop();
-    if (alive_) {
-        last_reading_ = clock();
-        last_reading_real_ = world_->events.now();
-        if (claim_session* const who = std::exchange(heard_, nullptr)) {
-            who->heard_at = last_reading_;
-        }
-        if (claim_session* const who = std::exchange(blocked_, nullptr)) {
-            who->blocked_since(last_reading_);
-        }
-        may_stop();
-    }
-    return core::time_point{last_reading_};
+server_shard& server_process::home_of(core::name_hash hash) const noexcept {
+    return *shards_[core::shard_of(hash, shards_.size())];
 }
 
-core::fencing_token server_process::next() noexcept {
-    const std::int64_t wall = machine_->wall_ms(world_->events.now());
-    last_token_ = core::next_token(last_token_, static_cast<std::uint64_t>(wall));
+core::fencing_token server_process::take_token(int shard, std::int64_t wall_ms) {
+    last_token_ = core::next_token(last_token_, static_cast<std::uint64_t>(wall_ms));
     if (alive_) {
-        rules_->token_taken(last_token_.value, wall);
+        rules_->token_taken(shard, last_token_.value, wall_ms);
     }
     return last_token_;
 }
 
-guest& server_process::guest_of(const core::session& who) const {
-    return *guests_.at(static_cast<std::uint32_t>(who.id().value));
-}
-
-void server_process::note_frame(const core::fact& what) {
-    const auto note = [this](const core::session& who, std::size_t bytes) {
-        guest_of(who).session->frame_stated(bytes, last_reading_);
-    };
-    if (const auto* const wait = std::get_if<core::queued>(&what)) {
-        note(*wait->who, protocol::waiting_frame.size());
-    } else if (const auto* const grant = std::get_if<core::granted>(&what)) {
-        note(*grant->who, protocol::acquired_bytes);
-    } else if (const auto* const ack = std::get_if<core::acknowledged>(&what)) {
-        note(*ack->who, ack->state == core::session_state::owning ? protocol::acquired_bytes
-                                                                  : protocol::waiting_frame.size());
-    }
-}
-
-void server_process::on_fact(const core::fact& what) {
-    if (!alive_) {
-        return;
-    }
-    rules_->fact_stated(what);
-    note_frame(what);
-    const auto* const end = std::get_if<core::ended>(&what);
-    if (end == nullptr) {
-        return;
-    }
-    const guest& host = guest_of(*end->who);
-    const claim_session& who = *host.session;
-    const claim_record& record = host.record();
-    if (record.write_short && !who.dropped) {
-        rules_->ended_by_limit(record, end->why, who.heard_at + record.lease,
-                               who.blocked_at() + settings_.io_timeout);
-    }
-    if (end->why == core::end_reason::expired) {
-        rules_->expired(
-            record, {.reading = who.dropped ? last_reading_ : who.read_before,
-                     .last_arrival = machine_->steady.at(host.stream().last_read_arrived()),
-                     .last_receive = who.heard_at,
-                     .unread_before_reading = host.stream().oldest_unread() < who.read_before_real,
-                     .word_read = host.stream().records() != nullptr &&
-                                  host.stream().records()->peer_ended(),
-                     .reads = !who.dropped && !record.write_short && !record.write_failed,
-                     .was_stopped = stopped_since(who.heard_at + record.lease)});
-    } else if (end->why == core::end_reason::io_timeout) {
-        rules_->io_timed_out(record, last_reading_ - who.blocked_at(), settings_.io_timeout,
-                             stopped_since(who.blocked_at() + settings_.io_timeout));
-    }
-}
-
-void server_process::on_error_due(const core::connected_session& who, protocol::error_code code,
-                                  std::string_view /*reason*/) {
-    if (alive_) {
-        world_->log.note(server_actor, "connection {} gets ERROR {}", who.id().value, code);
-        claim_record& record = rules_->of(static_cast<std::uint32_t>(who.id().value));
-        rules_->error_due(record, code);
-        if (code == protocol::error_code::not_authorized) {
-            rules_->denied(record, std::string{who.lock_name()}, home_access_.generation);
-        }
-    }
-}
-
-// ---- stops
-
-void server_process::may_stop() {
-    if (alive_ && world_->random.chance(world_->plan.server_stops)) {
-        ++world_->counts->server_stops;
-        stop_here(world_->random.spread(sim_time{1us}, world_->plan.stop_max));
-    }
-}
-
-// In the midst of a call: the world goes on inside of it.
-void server_process::stop_here(sim_time pause) {
-    stopped_until_ = std::max(stopped_until_, world_->events.now() + pause);
-    world_->log.note(server_actor, "stopped in a turn for {} us", pause.count() / 1000);
-    while (alive_ && world_->events.now() < stopped_until_) {
-        static_cast<void>(world_->events.run_next(stopped_until_));
-    }
-    last_stop_end_ = world_->events.now();
-    world_->log.note(server_actor, "goes on");
-}
-
-// A stopped process is not stopped further: it would never go on.
-void server_process::stop_for(sim_time pause) {
-    if (world_->events.now() < stopped_until_) {
-        return;
-    }
-    stopped_until_ = world_->events.now() + pause;
-    last_stop_end_ = std::max(last_stop_end_, stopped_until_);
-    world_->log.note(server_actor, "stopped for {} us", pause.count() / 1000);
-}
-
-bool server_process::stopped_since(nanoseconds reading) const noexcept {
-    return last_stop_end_ >= sim_time{0} && machine_->steady.at(last_stop_end_) >= reading;
-}
-
-// ---- turns of the loop
-
-void server_process::schedule_turn(sim_time delay) {
-    if (alive_ && !turn_scheduled_ && !busy_) {
-        turn_scheduled_ = true;
-        world_->events.in(delay, [this] {
-            turn_scheduled_ = false;
-            turn();
-        });
-    }
-}
-
-void server_process::turn() {
-    if (!alive_ || busy_) {
-        return;
-    }
-    if (world_->events.now() < stopped_until_) {
-        schedule_turn(stopped_until_ - world_->events.now());
-        return;
-    }
-    busy_ = true;
-    may_stop();
-    if (alive_) {
-        accept_waiting();
-    }
-    if (alive_) {
-        admit_moved();
-    }
-    if (alive_) {
-        adopt_access();
-    }
-    // A loop gives no order to a timer and the sockets.
-    const bool timer_first = world_->random.chance(500'000);
-    if (timer_first) {
-        judge_due();
-    }
-    serve_ready();
-    obey_operator();
-    if (!timer_first) {
-        judge_due();
-    }
-    shut_down_some();
-    busy_ = false;
-    if (!alive_) {
-        bury();
-        return;
-    }
-    std::erase_if(guests_, [](const auto& entry) {
-        return entry.second->at == guest::phase::gone && !entry.second->queued;
-    });
-    std::erase_if(links_, [](const connection* link) { return !link->is_open(side::server); });
-    look_for_unread();
-    arm_timer();
-    if (!ready_.empty() || judge_due_ || !moved_.empty() || !waiting_for_accept_.empty() ||
-        operator_wants_ > 0 || !to_adopt_.empty() || !to_adopt_at_home_.empty() ||
-        (terminating_ && engine_.table().session_count() > 0)) {
-        schedule_turn(sim_time{1us});
-    }
-}
-
+// A connection wakes one shard that sleeps; who is awake looks anyway.
 void server_process::connection_arrives(connection& link) {
-    links_.push_back(&link);
-    waiting_for_accept_.push_back(&link);
-    schedule_turn(world_->random.between(sim_time{0}, sim_time{200us}));
-}
-
-void server_process::accept_waiting() {
-    while (!waiting_for_accept_.empty() && !terminating_) {
-        connection& link = *waiting_for_accept_.front();
-        waiting_for_accept_.pop_front();
-        guests_.emplace(link.id(), std::make_unique<guest>(*this, link));
-    }
-}
-
-void server_process::admit_moved() {
-    while (alive_ && !moved_.empty()) {
-        const std::uint32_t id = moved_.front();
-        moved_.pop_front();
-        const auto found = guests_.find(id);
-        if (found != guests_.end()) {
-            found->second->admit();
+    backlog_.push_back({.link = &link, .since = world_->events.now()});
+    const std::size_t first = world_->random.below(shards_.size());
+    for (std::size_t at = 0; at < shards_.size(); ++at) {
+        if (shards_[(first + at) % shards_.size()]->wake_for_backlog()) {
+            return;
         }
     }
 }
 
-// What is ready now has its turn, in any order; what becomes ready meanwhile waits for the next.
-void server_process::serve_ready() {
-    std::vector<std::uint32_t> now_ready;
-    now_ready.swap(ready_);
-    for (std::size_t left = now_ready.size(); alive_ && left > 0; --left) {
-        std::swap(now_ready[world_->random.below(left)], now_ready[left - 1]);
-        const auto found = guests_.find(now_ready[left - 1]);
-        if (found != guests_.end()) {
-            found->second->queued = false;
-            found->second->serve();
+std::optional<connection*> server_process::take_from_backlog() {
+    if (backlog_.empty()) {
+        return std::nullopt;
+    }
+    connection* const link = backlog_.front().link;
+    backlog_.pop_front();
+    links_.push_back(link);
+    return link;
+}
+
+// With the last descriptor of the listening socket its backlog goes.
+void server_process::shard_stopped_listening() {
+    if (--listening_ == 0) {
+        for (const in_backlog& waiting : backlog_) {
+            rules_->of(waiting.link->id()).excused = true;
+            waiting.link->abort(side::server);
         }
+        backlog_.clear();
     }
 }
 
-void server_process::judge_due() {
-    if (alive_ && judge_due_) {
-        const auto budget = static_cast<std::size_t>(world_->random.between(1, 4));
-        engine_call([&] { judge_due_ = engine_.judge(budget); });
-    }
-}
-
-void server_process::look_for_unread() const {
-    for (const auto& [id, who] : guests_) {
-        const bool reads = who->session && !who->session->dropped;
-        const sim_time arrived = reads ? who->stream().oldest_unread() : never;
-        if (arrived != never) {
-            const sim_time since =
-                std::max({arrived, last_stop_end_, who->admitted_at, who->last_receive});
-            rules_->left_unread(who->record(), world_->events.now() - since);
-        }
-    }
-}
-
-void server_process::arm_timer() {
-    const auto deadline = engine_.next_deadline();
-    if (!deadline) {
+void server_process::look_at_backlog() const {
+    if (backlog_.empty() || slots_.free() <= 0 || terminating_) {
         return;
     }
-    const sim_time when = machine_->steady.when(deadline->time_since_epoch());
-    if (when < timer_at_) {
-        timer_at_ = when;
-        world_->events.at(std::max(when, world_->events.now()) +
-                              world_->random.between(sim_time{0}, timer_latency_max),
-                          [this, when] {
-                              if (timer_at_ == when) {
-                                  timer_at_ = never;
-                                  judge_due_ = true;
-                                  schedule_turn(sim_time{0});
-                              }
-                          });
+    sim_time since = std::max({backlog_.front().since, all_taken_at_, accept_failed_at_});
+    for (const auto& shard : shards_) {
+        since = std::max(since, shard->runs_since());
+    }
+    if (since != never) {
+        rules_->left_in_backlog(
+            rules_->of(backlog_.front().link->id()), world_->events.now() - since,
+            world_->events.now() - std::max(accept_failed_at_, others_gave_back_at_));
     }
 }
 
-// ---- the operator, and the end
-
-void server_process::close_some_session() {
-    ++operator_wants_;
-    schedule_turn(sim_time{0});
-}
-
-void server_process::obey_operator() {
-    for (; alive_ && operator_wants_ > 0; --operator_wants_) {
-        std::vector<guest*> with_session;
-        for (const auto& [id, who] : guests_) {
-            if (who->session) {
-                with_session.push_back(who.get());
-            }
-        }
-        if (!with_session.empty()) {
-            claim_session& who = *with_session[world_->random.below(with_session.size())]->session;
-            engine_call([&] {
-                engine_.close_with_error(who, core::end_reason::force,
-                                         protocol::error_code::closed_by_administrator);
-            });
-        }
+void server_process::note_if_all_are_taken() {
+    if (slots_.free() <= 0) {
+        all_taken_at_ = world_->events.now();
     }
 }
 
-// ---- access rules
+void server_process::look_at_descriptors() {
+    std::erase_if(links_, [](const connection* link) { return !link->is_open(side::server); });
+    note_if_all_are_taken();
+    const bool at_rest = std::none_of(shards_.begin(), shards_.end(),
+                                      [](const auto& shard) { return shard->busy_; });
+    if (!at_rest) {
+        return;  // a slot without a connection yet
+    }
+    rules_->descriptors(static_cast<int>(links_.size()), slots_.taken(), slots_.limit());
+}
+
+void server_process::raise_descriptor_limit(int most) {
+    slots_.raise(most);
+    others_gave_back_at_ = world_->events.now();
+}
+
+void server_process::take_descriptors(sim_time until, int spare) {
+    const std::uint32_t mine = ++withholding_;
+    const int count = std::max(0, slots_.free() - spare);
+    slots_.withhold(count);
+    others_gave_back_at_ = world_->events.now();  // if these are fewer than before
+    world_->log.note(server_actor, "others take {} descriptors, {} are left", count, spare);
+    note_if_all_are_taken();
+    world_->events.at(until, [this, mine] {
+        if (withholding_ == mine) {
+            note_if_all_are_taken();
+            slots_.withhold(0);
+            others_gave_back_at_ = world_->events.now();
+        }
+    });
+}
+
+// ---- the control loop
+
+void server_process::stop_for(sim_time pause) {
+    world_->log.note(server_actor, "stopped for {} us", pause.count() / 1000);
+    for (const auto& shard : shards_) {
+        shard->stop_for(pause);
+    }
+}
+
+void server_process::stop_shard_for(sim_time pause) {
+    shards_[world_->random.below(shards_.size())]->stop_for(pause);
+}
+
+// What was begun before is told before; between two shards others may have their turn.
+void server_process::tell_all(const std::function<void(server_shard&)>& what) {
+    for (const auto& shard : shards_) {
+        const sim_time pause = world_->random.chance(100'000)
+                                   ? world_->random.between(sim_time{0}, control_pause_max)
+                                   : world_->random.between(sim_time{0}, hop_max);
+        control_busy_until_ = std::max(control_busy_until_, world_->events.now()) + pause;
+        world_->events.at(control_busy_until_, [what, to = shard.get()] { what(*to); });
+    }
+}
 
 void server_process::reload(const access_file& access) {
     world_->log.note(server_actor, "told of access rules {}", access.generation);
-    to_adopt_.push_back(access);
-    to_adopt_at_home_.push_back(access);
-    schedule_turn(world_->random.between(sim_time{0}, sim_time{200us}));
-}
-
-// A posted message reaches each of the two shards, now or in a later turn.
-void server_process::adopt_access() {
-    while (!to_adopt_.empty() && world_->random.chance(700'000)) {
-        access_ = to_adopt_.front();
-        to_adopt_.pop_front();
-    }
-    while (alive_ && !to_adopt_at_home_.empty() && world_->random.chance(700'000)) {
-        const access_file next = to_adopt_at_home_.front();
-        to_adopt_at_home_.pop_front();
-        adopt_and_sweep(next);
-    }
-}
-
-// As in src/server/shard.cpp: both in one turn.
-void server_process::adopt_and_sweep(const access_file& access) {
-    home_access_ = access;
-    rules_->access_adopted(access.generation);
-    std::size_t revoked = 0;
-    engine_call([&] {
-        revoked = engine_.revoke_waiters([this](const core::connected_session& who) {
-            return home_access_.permits(guest_of(who).record().identity, who.lock_name());
-        });
-    });
-    if (alive_) {
-        rules_->sweep_returned();
-    }
-    world_->counts->sweeps_that_revoked += revoked > 0 ? 1U : 0U;
+    tell_all([access](server_shard& shard) { shard.post(server_shard::rules_change{access}); });
 }
 
 void server_process::terminate() {
@@ -373,37 +192,57 @@ void server_process::terminate() {
     }
     world_->log.note(server_actor, "told to terminate");
     terminating_ = true;
-    for (connection* const link : waiting_for_accept_) {
-        link->abort(side::server);
-    }
-    waiting_for_accept_.clear();
-    schedule_turn(sim_time{0});
+    rules_->shutdown_begins();
+    begin(step::begin_drain, begin_drain_time_max);
 }
 
-void server_process::shut_down_some() {
-    constexpr auto code = protocol::error_code::server_shutting_down;
-    if (!alive_ || !terminating_) {
+// All shards stop granting before the first session ends, so that nobody is promoted into a server
+// that is going away. A shard that has stalled is not waited for without end.
+void server_process::begin(step next, sim_time patience) {
+    step_ = next;
+    awaited_ = static_cast<int>(shards_.size());
+    tell_all([next](server_shard& shard) {
+        if (next == step::begin_drain) {
+            shard.post(server_shard::drain_begins{});
+        } else {
+            shard.post(server_shard::drain_finishes{});
+        }
+    });
+    world_->events.in(patience, [this, next] { go_on_from(next); });
+}
+
+void server_process::acknowledged(step which) {
+    world_->events.in(world_->random.between(sim_time{0}, hop_max), [this, which] {
+        if (which == step_ && --awaited_ == 0) {
+            go_on_from(which);
+        }
+    });
+}
+
+void server_process::go_on_from(step which) {
+    if (!alive_ || which != step_) {
         return;
     }
-    if (!withheld_) {
-        withheld_ = true;
-        engine_.withhold_grants();
-        rules_->grants_withheld();
+    if (which == step::begin_drain) {
+        begin(step::finish_drain, settings_.io_timeout + 1s);
+    } else {
+        exit_due_ = true;
     }
-    for (const auto& [id, who] : guests_) {
-        if (who->at == guest::phase::handshake || who->at == guest::phase::moving) {
-            who->refuse({.code = code, .reason = "server shutting down"});
-        }
-    }
-    const auto budget = static_cast<std::size_t>(world_->random.between(1, 3));
-    engine_call([&] { static_cast<void>(engine_.close_all(budget, code)); });
+}
+
+bool server_process::finished() const noexcept {
+    const bool drained =
+        terminating_ &&
+        std::all_of(shards_.begin(), shards_.end(), [](const auto& one) { return one->drained(); });
+    return alive_ && (exit_due_ || drained);
 }
 
 bool server_process::idle() const noexcept {
-    return !busy_ && engine_.table().session_count() == 0 && engine_.table().lock_count() == 0 &&
-           std::all_of(guests_.begin(), guests_.end(),
-                       [](const auto& entry) { return entry.second->at == guest::phase::gone; });
+    return backlog_.empty() && slots_.taken() == 0 &&
+           std::all_of(shards_.begin(), shards_.end(), [](const auto& one) { return one->idle(); });
 }
+
+// ---- the end
 
 void server_process::crash() {
     world_->log.note(server_actor, "process {} is no more", number_);
@@ -412,31 +251,35 @@ void server_process::crash() {
         rules_->of(link->id()).excused = true;
         link->close(side::server);
     }
-    rules_->process_ended();
-    if (!busy_) {
-        bury();
+    for (const in_backlog& waiting : backlog_) {
+        rules_->of(waiting.link->id()).excused = true;
+        waiting.link->abort(side::server);
     }
+    end_of_life();
 }
 
 void server_process::power_cut(sim_time until) {
     world_->log.note(server_actor, "process {} loses its machine", number_);
     alive_ = false;
+    for (const in_backlog& waiting : backlog_) {
+        links_.push_back(waiting.link);
+    }
     for (connection* const link : links_) {
         rules_->of(link->id()).excused = true;
         link->vanish(side::server, until);
     }
-    rules_->process_ended();
-    if (!busy_) {
-        bury();
-    }
+    end_of_life();
 }
 
-// The objects of a dead process have to be taken apart somehow; its ports are mute by now.
-void server_process::bury() {
-    engine_.withhold_grants();
-    while (engine_.close_all(64, protocol::error_code::server_shutting_down)) {
+// A shard in the midst of a turn buries itself when it comes out of it.
+void server_process::end_of_life() {
+    backlog_.clear();
+    rules_->process_ended();
+    for (const auto& shard : shards_) {
+        if (!shard->busy_) {
+            shard->bury();
+        }
     }
-    guests_.clear();
 }
 
 }  // namespace monolock::simulation

@@ -2,17 +2,22 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
+#include "core/name_hash.hpp"
 #include "core/session_engine.hpp"
-#include "protocol/frames.hpp"
+#include "simulation/access.hpp"
+#include "simulation/descriptors.hpp"
 #include "simulation/network.hpp"
 #include "simulation/rules.hpp"
 
 namespace monolock::simulation {
+
+class server_shard;
 
 // The machine under the server: its clocks survive the process.
 struct server_machine {
@@ -25,124 +30,100 @@ struct server_machine {
     }
 };
 
-class guest;          // a connection that was accepted
-class claim_session;  // and after its ACQUIRE was admitted
-
-// One server process: the real engine behind a shell that accepts, reads the ACQUIRE within the I/O
-// timeout, lingers after an ERROR, keeps one timer and calls judge(). The shell does in simulated
-// time what the server's does in real time, one turn of its loop after the other, and may be
-// stopped between any two system calls. One shard; the move of a claim to the shard of its name is
-// a posted message here too, and the two have adopted the access rules of one generation or of two.
-class server_process final : core::clock_port, core::observer_port, core::token_source {
+// One server process: what its shards share (the backlog of the listening socket, the descriptors,
+// the source of tokens, the key of the names' hash), and the control loop, which reaches them by
+// posted messages. Modelled on src/server/server.cpp.
+class server_process {
 public:
     server_process(context& world, rules& checks, const server_machine& machine, unsigned number,
                    const access_file& access);
     server_process(const server_process&) = delete;
     server_process& operator=(const server_process&) = delete;
-    ~server_process() override;
+    ~server_process();
 
-    // ---- the outside. May be called while a turn is stopped.
+    // ---- the outside. May be called while shards are stopped in a turn.
     void connection_arrives(connection& link);
-    void stop_for(sim_time pause);  // SIGSTOP
-    void crash();                   // its kernel closes everything
+    void stop_for(sim_time pause);        // SIGSTOP
+    void stop_shard_for(sim_time pause);  // one thread gets no processor
+    void crash();                         // its kernel closes everything
     void power_cut(sim_time until);
-    void terminate();                        // SIGTERM
-    void reload(const access_file& access);  // SIGHUP
-    void close_some_session();               // the operator does
+    void terminate();                                  // SIGTERM
+    void reload(const access_file& access);            // SIGHUP
+    void take_descriptors(sim_time until, int spare);  // others do, all but so many
+    void raise_descriptor_limit(int most);
 
+    [[nodiscard]] unsigned number() const noexcept { return number_; }
     [[nodiscard]] bool alive() const noexcept { return alive_; }
-    [[nodiscard]] bool accepts() const noexcept { return alive_ && !terminating_; }
-    // Nobody is left to whom the process owes anything; it may exit.
-    [[nodiscard]] bool finished() const noexcept { return alive_ && terminating_ && idle(); }
+    [[nodiscard]] bool serves() const noexcept { return alive_ && !terminating_; }
+    // Somebody listens: a connection gets at least into the backlog.
+    [[nodiscard]] bool listens() const noexcept { return alive_ && listening_ > 0; }
+    // Nobody is left to whom the process owes anything, or it has waited for them long enough.
+    [[nodiscard]] bool finished() const noexcept;
     [[nodiscard]] bool idle() const noexcept;
-    // Connections that are open at this end.
-    [[nodiscard]] const std::vector<connection*>& links() const noexcept { return links_; }
-    // Not in the midst of a call of the engine.
-    [[nodiscard]] const core::session_engine* engine_at_rest() const noexcept {
-        return busy_ || !alive_ ? nullptr : &engine_;
+
+    [[nodiscard]] std::vector<std::unique_ptr<server_shard>>& shards() noexcept { return shards_; }
+    [[nodiscard]] core::name_hash hash_of(std::string_view name) const noexcept {
+        return hasher_(name);
     }
+    [[nodiscard]] server_shard& home_of(core::name_hash hash) const noexcept;
 
 private:
+    friend class server_shard;
     friend class guest;
     friend class claim_session;
 
-    // ---- ports of the engine
-    core::time_point now() noexcept override;
-    void on_fact(const core::fact& what) override;
-    void on_error_due(const core::connected_session& who, protocol::error_code code,
-                      std::string_view reason) override;
-    core::fencing_token next() noexcept override;
+    struct in_backlog {
+        connection* link = nullptr;
+        sim_time since{0};
+    };
+    enum class step : std::uint8_t { serving, begin_drain, finish_drain };
 
-    [[nodiscard]] const core::session_engine::options& engine_settings() const noexcept {
-        return settings_;
-    }
+    // ---- what the shards share
     [[nodiscard]] nanoseconds clock() const noexcept;
-    // A point at which the scheduler may take the processor away.
-    void may_stop();
-    void stop_here(sim_time pause);
-    void note_frame(const core::fact& what);
-    [[nodiscard]] guest& guest_of(const core::session& who) const;
-    [[nodiscard]] bool stopped_since(nanoseconds reading) const noexcept;
+    [[nodiscard]] std::optional<connection*> take_from_backlog();
+    // With a reading of the wall clock that may be older than other shards' tokens.
+    [[nodiscard]] core::fencing_token take_token(int shard, std::int64_t wall_ms);
+    void shard_stopped_listening();
+    void look_at_backlog() const;
+    void note_if_all_are_taken();
+    void look_at_descriptors();
 
-    void schedule_turn(sim_time delay);
-    void turn();
-    void serve_ready();
-    void serve(guest& who);
-    void accept_waiting();
-    void admit_moved();
-    void judge_due();
-    void shut_down_some();
-    void obey_operator();
-    void adopt_access();
-    void adopt_and_sweep(const access_file& access);
-    void look_for_unread() const;
-    void arm_timer();
-    void bury();
+    // ---- the control loop, a thread like the others: it reaches one shard after the other
+    void tell_all(const std::function<void(server_shard&)>& what);
+    void begin(step next, sim_time patience);
+    void acknowledged(step which);
+    void go_on_from(step which);
 
-    template <typename Call>
-    void engine_call(const Call& call) {
-        call();
-        if (alive_) {
-            rules_->call_returned();
-        }
-    }
+    void end_of_life();
 
     context* world_;
     rules* rules_;
     const server_machine* machine_;
     unsigned number_;
     core::session_engine::options settings_;
-    core::session_engine engine_;
+    core::name_hasher hasher_;
 
     bool alive_ = true;
     bool terminating_ = false;
-    bool busy_ = false;  // in a turn, perhaps stopped in it
-    bool turn_scheduled_ = false;
-    sim_time stopped_until_{0};
-    sim_time last_stop_end_{-1};
-    sim_time timer_at_ = never;
-    bool judge_due_ = false;
-    int operator_wants_ = 0;
-    nanoseconds last_reading_{0};
-    sim_time last_reading_real_{0};
-    // The next reading tells when these were heard, or blocked, as the engine sees it.
-    claim_session* heard_ = nullptr;
-    claim_session* blocked_ = nullptr;
-    bool withheld_ = false;
+    bool exit_due_ = false;
+    sim_time control_busy_until_{0};
+    step step_ = step::serving;
+    int awaited_ = 0;
+
+    std::vector<std::unique_ptr<server_shard>> shards_;
+    // Shards that are stopped in the midst of a call stop inside each other: who begins last goes
+    // on first. So nobody's stop lasts longer than that of the one around it.
+    sim_time innermost_stop_ = never;
+
+    std::deque<in_backlog> backlog_;
+    int listening_ = 0;
+    descriptor_slots slots_;
+    std::uint32_t withholding_ = 0;
+    sim_time all_taken_at_{-1};         // when last no descriptor was free
+    sim_time others_gave_back_at_{-1};  // descriptors, which no shard of ours can know
+    sim_time accept_failed_at_{-1};     // when the system had none
     core::fencing_token last_token_;
-
-    // The shard that reads an ACQUIRE and the one of its lock: each adopts rules in a turn of its
-    // own, in the order in which they were made.
-    access_file access_;
-    access_file home_access_;
-    std::deque<access_file> to_adopt_;
-    std::deque<access_file> to_adopt_at_home_;
-
-    std::deque<connection*> waiting_for_accept_;
-    std::map<std::uint32_t, std::unique_ptr<guest>> guests_;  // by connection
-    std::vector<std::uint32_t> ready_;
-    std::deque<std::uint32_t> moved_;  // claims whose move to their shard is done
-    std::vector<connection*> links_;
+    std::vector<connection*> links_;  // accepted and open at this end
 };
 
 }  // namespace monolock::simulation

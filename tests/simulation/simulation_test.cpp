@@ -4,6 +4,7 @@
 #include <string>
 
 #include "simulation/random.hpp"
+#include "simulation/runner.hpp"
 #include "simulation/swarm.hpp"
 #include "simulation/time.hpp"
 #include "simulation/world.hpp"
@@ -16,7 +17,7 @@ using namespace std::chrono_literals;
 std::string trace_of(std::uint64_t seed) {
     tally totals;
     testing::internal::CaptureStdout();
-    run(seed, totals, true);
+    run({.seed = seed, .trace = true}, totals);
     return testing::internal::GetCapturedStdout();
 }
 
@@ -27,10 +28,30 @@ TEST(simulation, a_seed_repeats_itself_byte_for_byte) {
     EXPECT_NE(once, trace_of(8));
 }
 
+TEST(simulation, the_totals_do_not_depend_on_the_threads) {
+    const tally alone = run_all({.seed = 100, .seeds = 12});
+    const tally together = run_all({.seed = 100, .seeds = 12, .jobs = 3});
+    EXPECT_EQ(alone.digest, together.digest);
+    EXPECT_EQ(alone.steps, together.steps);
+    EXPECT_NE(alone.digest, run_all({.seed = 101, .seeds = 12}).digest);
+}
+
+TEST(simulation, the_standard_swarm_is_what_it_says) {
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        random_source random{seed};
+        const swarm plan = draw_swarm(random, swarm_kind::standard);
+        EXPECT_EQ(plan.clients, 8);
+        EXPECT_EQ(plan.locks, 3);
+        EXPECT_EQ(plan.lease_min, 50ms);
+        EXPECT_EQ(plan.lease_max, 10s);
+    }
+    EXPECT_EQ(run_all({.seeds = 3, .kind = swarm_kind::standard}).seeds, 3U);
+}
+
 TEST(simulation, every_fault_and_every_ending_occurs) {
     tally totals;
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-        run(seed, totals, false);
+        run({.seed = seed}, totals);
     }
     for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
         EXPECT_GT(totals.faults[kind], 0U) << to_string(static_cast<fault>(kind));
@@ -52,6 +73,16 @@ TEST(simulation, every_fault_and_every_ending_occurs) {
     EXPECT_GT(totals.denials, 0U);
     EXPECT_GT(totals.sweeps_that_revoked, 0U);
     EXPECT_GT(totals.retries, 0U);
+    EXPECT_GT(totals.runs_with_shards, 0U);
+    EXPECT_LT(totals.runs_with_shards, totals.seeds);
+    EXPECT_GT(totals.moves, 0U);
+    EXPECT_GT(totals.accept_pauses, totals.accept_failures);
+    EXPECT_GT(totals.accept_failures, 0U);
+    EXPECT_GT(totals.listings, 0U);
+    EXPECT_GT(totals.releases_by_operator, 0U);
+    EXPECT_GT(totals.stale_releases, 0U);
+    EXPECT_GT(totals.kicks, 0U);
+    EXPECT_GT(totals.operator_gave_up, 0U);
 }
 
 TEST(simulation, a_clock_and_its_inverse_agree) {

@@ -71,21 +71,29 @@ void draw_transport(swarm& plan, random_source& random) {
 
 }  // namespace
 
-swarm draw_swarm(random_source& random) {
+swarm draw_swarm(random_source& random, swarm_kind kind) {
     swarm plan;
-    draw_leases(plan, random);
+    if (kind == swarm_kind::drawn) {
+        draw_leases(plan, random);
+    }
     draw_network(plan, random);
     draw_faults(plan, random);
     plan.blunt_peers = random.chance(500'000) ? 0 : static_cast<int>(random.between(1, 3));
-    plan.locks = random.chance(300'000) ? 1 : 3;
+    if (kind == swarm_kind::drawn) {
+        plan.locks = random.chance(300'000) ? 1 : 3;
+    }
     plan.hold_max = random.spread(sim_time{2ms}, sim_time{plan.lease_max});
     plan.rest_max = random.spread(sim_time{1ms}, sim_time{plan.lease_max});
     plan.gives_up = perhaps(random, 300'000);
     plan.io_timeout = random.spread(sim_time{100ms}, sim_time{5s});
     plan.drift_at_limits = random.chance(300'000);
     plan.drift_max = random.chance(250'000) ? 0 : 100;
+    plan.shards = static_cast<int>(random.below(3) == 0 ? 1 : random.between(2, 4));
+    plan.accept_fails = perhaps(random, 100'000);
     plan.safety_steps = static_cast<std::uint64_t>(random.spread(500, 12'000));
     draw_transport(plan, random);
+    // As many as can be there at once: some of dead clients have to be noticed first.
+    plan.descriptors = 4 * (plan.clients + plan.blunt_peers);
     return plan;
 }
 
@@ -98,6 +106,10 @@ void calm(swarm& plan) {
     plan.weights = {};
     plan.gives_up = 0;
     plan.connect_fails = 0;
+    plan.accept_fails = 0;
+    // Who vanished keeps a descriptor until its lease is over, and may stand in a long backlog: as
+    // many leases as that takes are no fault of the server's.
+    plan.descriptors *= 1000;
 }
 
 std::string_view to_string(fault kind) noexcept {
@@ -128,14 +140,26 @@ std::string_view to_string(fault kind) noexcept {
             return "client paused";
         case fault::server_pause:
             return "server paused";
+        case fault::shard_pause:
+            return "one shard paused";
+        case fault::descriptors_taken:
+            return "descriptors taken by others";
         case fault::server_crash:
             return "server crashed";
         case fault::server_power_cut:
             return "server's machine died";
         case fault::server_shutdown:
             return "server shut down";
-        case fault::admin_close:
-            return "session closed by the operator";
+        case fault::admin_list:
+            return "operator lists";
+        case fault::admin_release:
+            return "operator releases";
+        case fault::admin_release_by_token:
+            return "operator releases by token";
+        case fault::admin_kick:
+            return "operator kicks a waiter";
+        case fault::clog_round:
+            return "connections clogged in turn";
         case fault::wall_step:
             return "wall clock stepped";
         case fault::access_change:
@@ -147,8 +171,13 @@ std::string_view to_string(fault kind) noexcept {
 tally& tally::operator+=(const tally& more) {
     seeds += more.seeds;
     steps += more.steps;
+    digest += more.digest;
     simulated += more.simulated;
     connections += more.connections;
+    runs_with_shards += more.runs_with_shards;
+    moves += more.moves;
+    accept_pauses += more.accept_pauses;
+    accept_failures += more.accept_failures;
     grants += more.grants;
     promotions += more.promotions;
     replies += more.replies;
@@ -159,6 +188,11 @@ tally& tally::operator+=(const tally& more) {
     writes += more.writes;
     stale_writes_refused += more.stale_writes_refused;
     losses += more.losses;
+    listings += more.listings;
+    releases_by_operator += more.releases_by_operator;
+    stale_releases += more.stale_releases;
+    kicks += more.kicks;
+    operator_gave_up += more.operator_gave_up;
     refusals += more.refusals;
     denials += more.denials;
     sweeps_that_revoked += more.sweeps_that_revoked;

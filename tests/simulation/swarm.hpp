@@ -25,14 +25,20 @@ enum class fault : std::uint8_t {
     client_vanish,   // the machine is gone, nobody closes anything
     client_pause,
     server_pause,
-    server_crash,      // the process dies; a new one starts later
-    server_power_cut,  // the machine dies with it
-    server_shutdown,   // SIGTERM: ERROR 0x01 to everybody, then a new process
-    admin_close,       // ERROR 0x02 to one session
-    wall_step,         // the server's wall clock jumps
-    access_change,     // other rules of who may claim what, and SIGHUP
+    shard_pause,             // one thread of the server gets no processor
+    descriptors_taken,       // nearly none is left for connections
+    server_crash,            // the process dies; a new one starts later
+    server_power_cut,        // the machine dies with it
+    server_shutdown,         // SIGTERM: ERROR 0x01 to everybody, then a new process
+    admin_list,              // an operator looks at all locks
+    admin_release,           // ends an owner, whoever that is
+    admin_release_by_token,  // or only the one that was seen
+    admin_kick,              // ends a waiter
+    clog_round,              // one connection after the other stalls, until all have
+    wall_step,               // the server's wall clock jumps
+    access_change,           // other rules of who may claim what, and SIGHUP
 };
-inline constexpr std::size_t fault_kinds = 19;
+inline constexpr std::size_t fault_kinds = 25;
 [[nodiscard]] std::string_view to_string(fault kind) noexcept;
 
 // What stands between the processes and their sockets.
@@ -48,6 +54,9 @@ struct swarm {
     int clients = 8;
     int blunt_peers = 0;  // peers that speak the protocol without the client library
     int locks = 3;
+    int shards = 1;
+    int descriptors = 0;           // connections that the server may hold
+    per_million accept_fails = 0;  // that the system has none for the next
 
     milliseconds lease_min{50};
     milliseconds lease_max{10'000};
@@ -93,7 +102,20 @@ struct swarm {
     bool drops_heal = false;         // once faults stop
 };
 
-[[nodiscard]] swarm draw_swarm(random_source& random);
+enum class swarm_kind : std::uint8_t {
+    drawn,     // all of it from the seed
+    standard,  // 8 clients, 3 locks, leases of 50 ms to 10 s in each run; the rest from the seed
+};
+
+// What is to be run.
+struct run_request {
+    std::uint64_t seed = 1;
+    swarm_kind kind = swarm_kind::drawn;
+    bool trace = false;
+    const char* program = "simulate";  // that runs it
+};
+
+[[nodiscard]] swarm draw_swarm(random_source& random, swarm_kind kind);
 
 // Once faults stop: a good network and no chance left in it.
 void calm(swarm& plan);
@@ -102,8 +124,13 @@ void calm(swarm& plan);
 struct tally {
     std::uint64_t seeds = 0;
     std::uint64_t steps = 0;
+    std::uint64_t digest = 0;  // of all journals, whatever their order
     sim_time simulated{0};
     std::uint64_t connections = 0;
+    std::uint64_t runs_with_shards = 0;  // with several
+    std::uint64_t moves = 0;             // of claims between shards
+    std::uint64_t accept_pauses = 0;     // for want of a descriptor
+    std::uint64_t accept_failures = 0;
     std::uint64_t grants = 0;
     std::uint64_t promotions = 0;
     std::uint64_t replies = 0;
@@ -111,7 +138,12 @@ struct tally {
     std::uint64_t beliefs_outlived = 0;   // steps at which an announced loser still believed
     std::uint64_t writes = 0;
     std::uint64_t stale_writes_refused = 0;
-    std::uint64_t losses = 0;    // claims that a client gave up as lost
+    std::uint64_t losses = 0;  // claims that a client gave up as lost
+    std::uint64_t listings = 0;
+    std::uint64_t releases_by_operator = 0;
+    std::uint64_t stale_releases = 0;  // refused: another owner by now
+    std::uint64_t kicks = 0;
+    std::uint64_t operator_gave_up = 0;
     std::uint64_t refusals = 0;  // ERRORs
     std::uint64_t denials = 0;   // of them by the access rules
     std::uint64_t sweeps_that_revoked = 0;

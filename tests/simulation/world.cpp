@@ -7,7 +7,9 @@
 
 #include "simulation/blunt_peer.hpp"
 #include "simulation/honest_client.hpp"
+#include "simulation/operator_desk.hpp"
 #include "simulation/server_process.hpp"
+#include "simulation/server_shard.hpp"
 
 namespace monolock::simulation {
 
@@ -20,7 +22,7 @@ constexpr sim_time safety_time_max = 600s;
 
 class whole_world final : public dialer {
 public:
-    whole_world(std::uint64_t seed, tally& totals, bool trace);
+    whole_world(const run_request& what, tally& totals);
     void run();
 
 private:
@@ -40,6 +42,8 @@ private:
     void strike_link(fault kind, connection& link);
     void strike_client(fault kind, honest_client& who);
     void strike_server(fault kind);
+    void ask_operator(fault kind);
+    void clog_next(std::size_t first, std::size_t end, sim_time each);
     [[nodiscard]] sim_time draw_outage();
     [[nodiscard]] std::size_t draw_victim();
     [[nodiscard]] connection* draw_link();
@@ -55,23 +59,22 @@ private:
     std::vector<std::unique_ptr<honest_client>> clients_;
     std::vector<std::unique_ptr<blunt_peer>> peers_;
     std::vector<rules::belief> beliefs_;
+    operator_desk operator_;
     access_file access_;  // as the file is now
     bool calm_ = false;
 };
 
 server_machine draw_machine(context& world) {
-    const std::int64_t most = world.plan.drift_max;
-    const std::int64_t drift = !world.plan.drift_at_limits    ? world.random.between(-most, most)
-                               : world.random.chance(500'000) ? most
-                                                              : -most;
+    const std::int64_t drift = world.random.drift(world.plan.drift_max, world.plan.drift_at_limits);
     return {.steady = {world.random.between(sim_time{1s}, sim_time{1000s}), 1000 + drift},
             .wall_ms_at_start = 1'700'000'000'000 + world.random.between(0, 1'000'000)};
 }
 
-whole_world::whole_world(std::uint64_t seed, tally& totals, bool trace)
-    : world_{seed, totals, trace},
+whole_world::whole_world(const run_request& what, tally& totals)
+    : world_{what, totals},
       rules_{world_, world_.plan.locks},
-      machine_{draw_machine(world_)} {
+      machine_{draw_machine(world_)},
+      operator_{world_, rules_} {
     journal::current() = &world_.log;
     for (int number = 0; number < world_.plan.clients; ++number) {
         clients_.push_back(std::make_unique<honest_client>(world_, rules_, *this, number));
@@ -94,7 +97,7 @@ void whole_world::dial(int identity, std::function<void(connection*)> done) {
 
 void whole_world::syn_arrives(int identity, const std::function<void(connection*)>& done) {
     const sim_time back = world_.random.between(world_.plan.delay_min, world_.plan.delay_max);
-    if (!processes_.back()->accepts()) {
+    if (!processes_.back()->listens()) {
         world_.events.in(back, [done] { done(nullptr); });
         return;
     }
@@ -120,10 +123,12 @@ void whole_world::server_is_gone(sim_time downtime) {
 
 void whole_world::after_each_step() {
     server_process& server = *processes_.back();
-    if (const core::session_engine* const engine = server.engine_at_rest()) {
-        world_.log.checking_table(true);
-        engine->table().check_invariants();
-        world_.log.checking_table(false);
+    for (const auto& shard : server.shards()) {
+        if (const core::session_engine* const engine = shard->changed_at_rest()) {
+            world_.log.checking_table(true);
+            engine->table().check_invariants();
+            world_.log.checking_table(false);
+        }
     }
     beliefs_.clear();
     for (const auto& who : clients_) {
@@ -152,7 +157,7 @@ void whole_world::change_access() {
         table.draw(world_.random, world_.plan.permitted);
     }
     write_access_file(table);
-    if (!processes_.empty() && processes_.back()->accepts()) {
+    if (!processes_.empty() && processes_.back()->serves()) {
         processes_.back()->reload(access_);
     }
 }
@@ -170,18 +175,8 @@ void whole_world::schedule_fault() {
 }
 
 fault whole_world::draw_fault() {
-    std::uint64_t sum = 0;
-    for (const std::uint32_t weight : world_.plan.weights) {
-        sum += weight;
-    }
-    std::uint64_t drawn = world_.random.below(std::max<std::uint64_t>(sum, 1));
-    for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
-        if (drawn < world_.plan.weights[kind]) {
-            return static_cast<fault>(kind);
-        }
-        drawn -= world_.plan.weights[kind];
-    }
-    return fault::client_pause;
+    const auto drawn = world_.random.weighted(world_.plan.weights);
+    return drawn ? static_cast<fault>(*drawn) : fault::client_pause;
 }
 
 sim_time whole_world::draw_outage() {
@@ -229,13 +224,26 @@ void whole_world::strike(fault kind) {
             strike_client(kind, *clients_[draw_victim()]);
             return;
         case fault::server_pause:
+        case fault::shard_pause:
+        case fault::descriptors_taken:
         case fault::server_crash:
         case fault::server_power_cut:
         case fault::server_shutdown:
-        case fault::admin_close:
-            if (processes_.back()->accepts()) {
+            if (processes_.back()->serves()) {
                 strike_server(kind);
             }
+            return;
+        case fault::admin_list:
+        case fault::admin_release:
+        case fault::admin_release_by_token:
+        case fault::admin_kick:
+            if (processes_.back()->alive()) {
+                ask_operator(kind);
+            }
+            return;
+        case fault::clog_round:
+            world_.count(kind);
+            clog_next(0, links_.size(), draw_outage() / world_.plan.clients);
             return;
         case fault::wall_step:
             world_.count(kind);
@@ -313,17 +321,51 @@ void whole_world::strike_server(fault kind) {
     world_.count(kind);
     if (kind == fault::server_pause) {
         server.stop_for(draw_outage());
+    } else if (kind == fault::shard_pause) {
+        server.stop_shard_for(draw_outage());
+    } else if (kind == fault::descriptors_taken) {
+        server.take_descriptors(world_.events.now() + draw_outage(),
+                                static_cast<int>(world_.random.below(3)));
     } else if (kind == fault::server_crash) {
         server.crash();
         server_is_gone(downtime);
     } else if (kind == fault::server_power_cut) {
         server.power_cut(world_.events.now() + downtime);
         server_is_gone(downtime);
-    } else if (kind == fault::server_shutdown) {
-        server.terminate();
     } else {
-        server.close_some_session();
+        server.terminate();
     }
+}
+
+void whole_world::ask_operator(fault kind) {
+    server_process& server = *processes_.back();
+    world_.count(kind);
+    if (kind == fault::admin_list) {
+        operator_.list(server);
+    } else if (kind == fault::admin_release) {
+        operator_.release(server);
+    } else if (kind == fault::admin_release_by_token) {
+        operator_.release_by_token(server);
+    } else {
+        operator_.kick(server);
+    }
+}
+
+// From the oldest connection to the newest that there was, each for a share of the time.
+void whole_world::clog_next(std::size_t first, std::size_t end, sim_time each) {
+    const auto is_there = [](const auto& link) {
+        return link->is_open(side::client) || link->is_open(side::server);
+    };
+    while (first < end && !is_there(links_[first])) {
+        ++first;
+    }
+    if (calm_ || first >= end) {
+        return;
+    }
+    const sim_time until = world_.events.now() + each;
+    links_[first]->stall(side::client, until);
+    links_[first]->stall(side::server, until);
+    world_.events.at(until, [this, first, end, each] { clog_next(first + 1, end, each); });
 }
 
 // ---- the run
@@ -338,6 +380,7 @@ void whole_world::faults_stop() {
     if (world_.plan.access_rules) {
         change_access();  // everybody may be served
     }
+    processes_.back()->raise_descriptor_limit(world_.plan.descriptors);
     for (const auto& link : links_) {
         link->recover(world_.plan.drops_heal);
     }
@@ -356,8 +399,9 @@ bool whole_world::everybody_done() const {
 
 void whole_world::run() {
     const swarm& drawn = world_.plan;
-    world_.log.note({}, "leases {} to {} ms, {} locks, {} blunt peers", drawn.lease_min.count(),
-                    drawn.lease_max.count(), drawn.locks, drawn.blunt_peers);
+    world_.log.note({}, "leases {} to {} ms", drawn.lease_min.count(), drawn.lease_max.count());
+    world_.log.note({}, "{} locks, {} shards, {} descriptors, {} blunt peers", drawn.locks,
+                    drawn.shards, drawn.descriptors, drawn.blunt_peers);
     world_.log.note({}, "delays {} to {} us, buffers of {} and {} bytes",
                     drawn.delay_min.count() / 1000, drawn.delay_max.count() / 1000,
                     drawn.send_buffer, drawn.receive_buffer);
@@ -390,7 +434,7 @@ void whole_world::run() {
     }
     for (const auto& who : clients_) {
         if (!who->done()) {
-            world_.log.fail("everyone_served",
+            world_.log.fail(rule::everyone_served,
                             "client " + std::to_string(who->number()) + " still waits");
         }
     }
@@ -398,11 +442,16 @@ void whole_world::run() {
     while (!processes_.back()->idle() && world_.events.run_next(empty_by)) {
     }
     if (!processes_.back()->idle()) {
-        world_.log.fail("nothing_left", "the server still has sessions, locks or connections");
+        world_.log.fail(rule::nothing_left, "the server still has sessions, locks or connections");
+    }
+    if (const std::string wrong = world_.told.verdict(); !wrong.empty()) {
+        world_.log.fail(rule::client_history, wrong);
     }
     ++world_.counts->seeds;
     world_.counts->runs_over_records += world_.plan.over == transport::records ? 1U : 0U;
+    world_.counts->runs_with_shards += world_.plan.shards > 1 ? 1U : 0U;
     world_.counts->steps += world_.events.step();
+    world_.counts->digest += world_.log.digest();
     world_.counts->simulated += world_.events.now();
     world_.events.after_each({});
     journal::current() = nullptr;
@@ -410,8 +459,8 @@ void whole_world::run() {
 
 }  // namespace
 
-void run(std::uint64_t seed, tally& totals, bool trace) {
-    whole_world{seed, totals, trace}.run();
+void run(const run_request& what, tally& totals) {
+    whole_world{what, totals}.run();
 }
 
 }  // namespace monolock::simulation

@@ -9,6 +9,6 @@ namespace monolock::simulation {
 // One run: a server, its clients, the network between them, and what happens to them, all drawn
 // from the seed. First a safety phase with faults, then a liveness phase without. Ends the program
 // with a report if a rule is broken.
-void run(std::uint64_t seed, tally& totals, bool trace);
+void run(const run_request& what, tally& totals);
 
 }  // namespace monolock::simulation

@@ -1,0 +1,615 @@
+#include "history/check.hpp"
+
+#include <gmock/gmock.h>
+
+#include "history/tale.hpp"
+
+namespace monolock::history {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr claim_id first{1, 1};
+constexpr claim_id second{2, 1};
+constexpr claim_id third{3, 1};
+
+constexpr settings strict{.handover_max = std::chrono::milliseconds{50},
+                          .silence_slack = std::chrono::milliseconds{50},
+                          .served_within = std::chrono::milliseconds{5000}};
+
+std::vector<invariant> broken(const report& of) {
+    std::vector<invariant> names;
+    for (const violation& one : of.violations()) {
+        names.push_back(one.broken);
+    }
+    return names;
+}
+
+// The first owns until it releases at `release`, and the second is granted at `granted`.
+tale handed_over(int release, int granted) {
+    return tale{}
+        .ask(first, 0)
+        .grant(first, 10, 100, 800)
+        .ask(second, 20)
+        .waiting(second, 30)
+        .confirmed(first, 500, 1200)
+        .end(first, release)
+        .grant(second, granted, 101, 1700)
+        .end(second, 1500);
+}
+
+// The first falls silent at 500 and the second is granted at `granted`: its lease is over at 1500,
+// its deadline was at 1200.
+tale fallen_silent(int granted) {
+    return tale{}
+        .worker(kind::near, 1, 0)
+        .worker(kind::near, 2, 0)
+        .ask(first, 0)
+        .grant(first, 10, 100, 800)
+        .ask(second, 20)
+        .waiting(second, 30)
+        .confirmed(first, 410, 1200)
+        .worker(kind::silent, 1, 500)
+        .grant(second, granted, 101, 3000)
+        .end(second, 2000)
+        .worker(kind::heard, 1, 2100)
+        .loss(first, 2101);
+}
+
+// ---- exclusion
+
+TEST(Exclusion, HoldsIfTheSecondIsGrantedWhenTheFirstReleased) {
+    const report made = handed_over(900, 900).check();
+    EXPECT_THAT(broken(made), IsEmpty());
+    EXPECT_EQ(made.of(invariant::exclusion).checked, 2U);
+}
+
+TEST(Exclusion, IsBrokenByTwoThatBelieve) {
+    const report made = handed_over(900, 899).check();
+    ASSERT_THAT(broken(made), ElementsAre(invariant::exclusion, invariant::no_early_grant));
+    EXPECT_EQ(made.violations()[0].first.claim, first);
+    EXPECT_EQ(made.violations()[0].second.claim, second);
+    EXPECT_EQ(made.violations()[0].second.at, tale::ms(899));
+    EXPECT_EQ(made.violations()[0].how, "the first believed for another 1.000 ms");
+}
+
+TEST(Exclusion, APausedOwnerBelievesUntilItsDeadline) {
+    const auto told = [](int granted) {
+        return tale{}
+            .ask(first, 0)
+            .grant(first, 10, 100, 800)
+            .worker(kind::paused, 1, 100)
+            .worker(kind::silent, 1, 100)
+            .ask(second, 200)
+            .waiting(second, 201)
+            .grant(second, granted, 101, granted + 800)
+            .worker(kind::heard, 1, 3000)
+            .worker(kind::resumed, 1, 3000)
+            .loss(first, 3001)
+            .end(second, 3500)
+            .check();
+    };
+    EXPECT_THAT(broken(told(1000)), IsEmpty());
+    EXPECT_THAT(broken(told(799)), ElementsAre(invariant::exclusion, invariant::no_early_grant));
+}
+
+TEST(Exclusion, IsNotBrokenIfAResetMayHaveEndedTheFirst) {
+    const auto told = [](int reset) {
+        return handed_over(900, 899)
+            .worker(kind::resetting, 1, reset)
+            .worker(kind::reset_over, 1, reset + 1)
+            .check();
+    };
+    EXPECT_THAT(broken(told(500)), IsEmpty());
+    EXPECT_EQ(told(500).of(invariant::exclusion).passed_over, 1U);
+    EXPECT_THAT(broken(told(901)), ElementsAre(invariant::exclusion, invariant::no_early_grant));
+}
+
+TEST(Exclusion, IsNotBrokenOverARestart) {
+    EXPECT_THAT(broken(handed_over(900, 899)
+                           .run(kind::server_down, 600)
+                           .run(kind::server_started, 700)
+                           .check()),
+                IsEmpty());
+}
+
+TEST(Exclusion, IsNotBrokenOverARestartWithAnotherClock) {
+    EXPECT_THAT(broken(tale{}
+                           .ask(first, 0)
+                           .grant(first, 10, 100, 800)
+                           .run(kind::server_down, 20)
+                           .clock_was_set_before_start(30)
+                           .ask(second, 40)
+                           .grant(second, 50, 90, 840)
+                           .loss(first, 60, reason::closed)
+                           .end(second, 100)
+                           .check()),
+                IsEmpty());
+}
+
+TEST(Exclusion, IsNotBrokenIfAnOperatorEndedTheFirst) {
+    const auto told = [](int forcing, int over) {
+        return handed_over(900, 899)
+            .run(kind::forcing, forcing)
+            .run(kind::forced_over, over)
+            .check();
+    };
+    EXPECT_THAT(broken(told(5, 10)), IsEmpty());
+    EXPECT_THAT(broken(told(899, 950)), IsEmpty());
+    EXPECT_THAT(broken(told(5, 9)), IsEmpty());  // the first had not seen its grant yet
+    EXPECT_THAT(broken(told(900, 950)),
+                ElementsAre(invariant::exclusion, invariant::no_early_grant));
+}
+
+// The first is told of its grant only after it was forced out and the second was granted.
+TEST(Exclusion, WhoHearsLateOfAGrantThatIsOverIsExcused) {
+    const auto told = [](int forced) {
+        return tale{}
+            .ask(first, 0)
+            .waiting(first, 5)
+            .ask(second, 6)
+            .waiting(second, 7)
+            .run(kind::forcing, forced)
+            .run(kind::forced_over, forced + 1)
+            .grant(second, 100, 101, 900)
+            .grant(first, 110, 100, 910)
+            .loss(first, 111, reason::administrator)
+            .end(second, 200)
+            .check();
+    };
+    EXPECT_THAT(broken(told(50)), IsEmpty());
+    EXPECT_THAT(broken(told(111)), ElementsAre(invariant::exclusion, invariant::no_early_grant,
+                                               invariant::tokens_per_lock));
+}
+
+TEST(Exclusion, EndsWithAKilledProcess) {
+    const auto told = [](int killed) {
+        return tale{}
+            .ask(first, 0)
+            .grant(first, 10, 100, 800)
+            .worker(kind::killed, 1, killed)
+            .ask(second, 20)
+            .waiting(second, 30)
+            .grant(second, 500, 101, 1300)
+            .check();
+    };
+    EXPECT_THAT(broken(told(500)), IsEmpty());
+    EXPECT_THAT(broken(told(501)), ElementsAre(invariant::exclusion, invariant::no_early_grant));
+}
+
+TEST(Exclusion, LocksAreApart) {
+    EXPECT_THAT(broken(tale{}
+                           .ask(first, 0, 1000, 0)
+                           .grant(first, 10, 100, 800)
+                           .ask(second, 20, 1000, 1)
+                           .grant(second, 30, 101, 800)
+                           .check()),
+                IsEmpty());
+}
+
+// ---- acts_within_belief
+
+TEST(ActsWithinBelief, HoldsUpToTheDeadline) {
+    const tale told =
+        tale{}.ask(first, 0).grant(first, 10, 100, 800).act(first, 799).loss(first, 801);
+    EXPECT_THAT(broken(told.check()), IsEmpty());
+    EXPECT_EQ(told.check().of(invariant::acts_within_belief).checked, 1U);
+}
+
+TEST(ActsWithinBelief, IsBrokenAtTheDeadline) {
+    EXPECT_THAT(broken(tale{}.ask(first, 0).grant(first, 10, 100, 800).act(first, 800).check()),
+                ElementsAre(invariant::acts_within_belief));
+}
+
+TEST(ActsWithinBelief, IsBrokenAfterTheRelease) {
+    EXPECT_THAT(broken(tale{}
+                           .ask(first, 0)
+                           .grant(first, 10, 100, 800)
+                           .end(first, 500)
+                           .act(first, 501)
+                           .check()),
+                ElementsAre(invariant::acts_within_belief));
+}
+
+TEST(ActsWithinBelief, WhoActsBelieves) {
+    EXPECT_THAT(broken(fallen_silent(1550).act(first, 1600).check(strict)),
+                ElementsAre(invariant::exclusion, invariant::acts_within_belief));
+}
+
+// ---- leases
+
+TEST(NoEarlyGrant, HoldsFromTheEndOfTheLease) {
+    const report made = fallen_silent(1400).check();  // sent at 400: 0.8 x lease before 1200
+    EXPECT_THAT(broken(made), IsEmpty());
+    EXPECT_EQ(made.of(invariant::no_early_grant).checked, 1U);
+}
+
+TEST(NoEarlyGrant, IsBrokenBeforeTheEndOfTheLease) {
+    EXPECT_THAT(broken(fallen_silent(1399).check()), ElementsAre(invariant::no_early_grant));
+}
+
+TEST(NoEarlyGrant, IsWorthNoMoreThanTheDeadlineIfClocksDrift) {
+    EXPECT_THAT(broken(fallen_silent(1200).check({.clocks_drift = true})), IsEmpty());
+    EXPECT_THAT(broken(fallen_silent(1199).check({.clocks_drift = true})),
+                ElementsAre(invariant::exclusion, invariant::no_early_grant));
+}
+
+TEST(NoEarlyGrant, ACloseThatCannotHaveArrivedIsSilence) {
+    EXPECT_THAT(broken(tale{}
+                           .ask(first, 0)
+                           .grant(first, 10, 100, 800)
+                           .worker(kind::silent, 1, 100)
+                           .end(first, 200)
+                           .ask(second, 20)
+                           .waiting(second, 30)
+                           .grant(second, 999, 101, 1800)
+                           .check()),
+                ElementsAre(invariant::no_early_grant));
+}
+
+TEST(NoEarlyGrant, ACloseMayArriveOnceTheClientIsHeardAgain) {
+    const auto told = [](int heard) {
+        return tale{}
+            .ask(first, 0)
+            .grant(first, 10, 100, 800)
+            .worker(kind::silent, 1, 100)
+            .end(first, 200)
+            .ask(second, 20)
+            .waiting(second, 30)
+            .worker(kind::heard, 1, heard)
+            .grant(second, 400, 101, 1800)
+            .check();
+    };
+    EXPECT_THAT(broken(told(400)), IsEmpty());
+    EXPECT_THAT(broken(told(401)), ElementsAre(invariant::no_early_grant));
+}
+
+TEST(SilenceBounded, HoldsToTheBound) {
+    const report made = fallen_silent(1550).check(strict);
+    EXPECT_THAT(broken(made), IsEmpty());
+    EXPECT_EQ(made.of(invariant::silence_bounded).checked, 1U);
+    EXPECT_EQ(made.silence_max, tale::ms(50));
+}
+
+TEST(SilenceBounded, IsBrokenBeyond) {
+    const report made = fallen_silent(1551).check(strict);
+    EXPECT_THAT(broken(made), ElementsAre(invariant::silence_bounded));
+    EXPECT_EQ(made.count(severity::late), 1U);
+    EXPECT_EQ(made.count(severity::unsafe), 0U);
+}
+
+TEST(SilenceBounded, PassesOverWhatNobodyCanKnow) {
+    const auto passed_over = [](const tale& told) {
+        const report made = told.check(strict);
+        return made.violations().empty() && made.of(invariant::silence_bounded).passed_over == 1;
+    };
+    EXPECT_TRUE(passed_over(
+        fallen_silent(1600).run(kind::server_paused, 1400).run(kind::server_serves, 1590)));
+    EXPECT_TRUE(passed_over(
+        fallen_silent(1600).worker(kind::paused, 2, 1400).worker(kind::resumed, 2, 1590)));
+    EXPECT_TRUE(passed_over(fallen_silent(1900).ask(third, 25).loss(third, 2700)));
+}
+
+// ---- handover
+
+TEST(HandoverBounded, HoldsToTheBound) {
+    const report made =
+        handed_over(900, 950).worker(kind::near, 1, 0).worker(kind::near, 2, 0).check(strict);
+    EXPECT_THAT(broken(made), IsEmpty());
+    EXPECT_EQ(made.of(invariant::handover_bounded).checked, 1U);
+    EXPECT_EQ(made.handover_max, tale::ms(50));
+}
+
+TEST(HandoverBounded, IsBrokenBeyond) {
+    EXPECT_THAT(
+        broken(
+            handed_over(900, 951).worker(kind::near, 1, 0).worker(kind::near, 2, 0).check(strict)),
+        ElementsAre(invariant::handover_bounded));
+}
+
+TEST(HandoverBounded, CountsFromTheCloseIfThatIsTold) {
+    const tale told =
+        handed_over(900, 960).worker(kind::near, 1, 0).worker(kind::near, 2, 0).closed(first, 910);
+    EXPECT_THAT(broken(told.check(strict)), IsEmpty());
+    EXPECT_EQ(told.check(strict).handover_max, tale::ms(50));
+}
+
+TEST(HandoverBounded, IsOfNearWorkersAndOfThoseWhoWaited) {
+    EXPECT_EQ(handed_over(900, 1400)
+                  .worker(kind::near, 1, 0)
+                  .check(strict)
+                  .of(invariant::handover_bounded)
+                  .passed_over,
+              1U);
+    const report late_asker = tale{}
+                                  .worker(kind::near, 1, 0)
+                                  .worker(kind::near, 2, 0)
+                                  .ask(first, 0)
+                                  .grant(first, 10, 100, 800)
+                                  .end(first, 100)
+                                  .ask(second, 1000)
+                                  .grant(second, 1001, 101, 1800)
+                                  .check(strict);
+    EXPECT_THAT(broken(late_asker), IsEmpty());
+    EXPECT_EQ(late_asker.of(invariant::handover_bounded).checked, 0U);
+}
+
+TEST(HandoverBounded, PassesOverAnOwnerInBetweenThatNobodyTellsOf) {
+    const report made = handed_over(900, 1100)
+                            .worker(kind::near, 1, 0)
+                            .worker(kind::near, 2, 0)
+                            .ask(third, 25)
+                            .loss(third, 1090)
+                            .check(strict);
+    EXPECT_THAT(broken(made), IsEmpty());
+    EXPECT_EQ(made.of(invariant::handover_bounded).passed_over, 1U);
+}
+
+// ---- tokens
+
+TEST(OneToken, IsNotZero) {
+    EXPECT_THAT(broken(tale{}.ask(first, 0).grant(first, 10, 0, 800).check()),
+                ElementsAre(invariant::one_token));
+}
+
+TEST(OneToken, IsOfOneClaim) {
+    EXPECT_THAT(broken(tale{}
+                           .ask(first, 0, 1000, 0)
+                           .ask(second, 0, 1000, 1)
+                           .grant(first, 10, 100, 800)
+                           .grant(second, 10, 100, 800)
+                           .check()),
+                ElementsAre(invariant::one_token));
+}
+
+TEST(OneToken, AClaimHasOne) {
+    const tale told = tale{}.ask(first, 0).grant(first, 10, 100, 800).grant(first, 11, 100, 800);
+    EXPECT_THAT(broken(told.check()), IsEmpty());
+    EXPECT_THAT(broken(tale{told}.grant(first, 12, 101, 800).check()),
+                ElementsAre(invariant::possible_story));
+}
+
+tale one_after_the_other(std::uint64_t token, std::uint64_t next_token, std::uint32_t next_lock) {
+    return tale{}
+        .ask(first, 0)
+        .grant(first, 10, token, 800)
+        .end(first, 100)
+        .ask(second, 11, 1000, next_lock)
+        .waiting(second, 12)
+        .grant(second, 101, next_token, 900)
+        .end(second, 200);
+}
+
+TEST(TokensPerLock, Rise) {
+    EXPECT_THAT(broken(one_after_the_other(100, 101, 0).check()), IsEmpty());
+    EXPECT_THAT(broken(one_after_the_other(101, 100, 0).check()),
+                ElementsAre(invariant::tokens_per_lock, invariant::tokens_over_all));
+}
+
+TEST(TokensPerLock, PromiseNothingOverARestartWithAnotherClock) {
+    const tale told = tale{}
+                          .ask(first, 0)
+                          .grant(first, 10, 100, 800)
+                          .loss(first, 50, reason::closed)
+                          .run(kind::server_down, 40)
+                          .ask(second, 70)
+                          .grant(second, 80, 90, 900);
+    EXPECT_THAT(broken(tale{told}.clock_was_set_before_start(60).check()), IsEmpty());
+    EXPECT_THAT(broken(tale{told}.run(kind::server_started, 60).check()),
+                ElementsAre(invariant::tokens_per_lock, invariant::tokens_over_all));
+}
+
+TEST(TokensOverAll, RiseOverLocks) {
+    EXPECT_THAT(broken(one_after_the_other(100, 101, 1).check()), IsEmpty());
+    EXPECT_THAT(broken(one_after_the_other(101, 100, 1).check()),
+                ElementsAre(invariant::tokens_over_all));
+}
+
+TEST(TokensOverAll, AreNotComparedWhenGrantsMayHaveCrossed) {
+    EXPECT_THAT(broken(tale{}
+                           .ask(first, 0, 1000, 0)
+                           .ask(second, 10, 1000, 1)
+                           .grant(first, 10, 101, 800)
+                           .grant(second, 20, 100, 800)
+                           .check()),
+                IsEmpty());
+}
+
+TEST(TokensOverAll, APromotionIsNotEarlierThanTheReleaseBeforeIt) {
+    const tale told = tale{}
+                          .ask(first, 0, 1000, 0)
+                          .grant(first, 5, 100, 800)
+                          .ask(second, 6, 1000, 0)
+                          .waiting(second, 7)
+                          .ask(third, 8, 1000, 1)
+                          .grant(third, 20, 150, 800)
+                          .end(first, 30);
+    EXPECT_THAT(broken(tale{told}.grant(second, 40, 151, 900).check()), IsEmpty());
+    EXPECT_THAT(broken(tale{told}.grant(second, 40, 149, 900).check()),
+                ElementsAre(invariant::tokens_over_all));
+}
+
+// ---- order
+
+// The second sees WAITING at 30, the third asks at `asked`, and is granted before it.
+tale overtaken(int asked) {
+    return tale{}
+        .ask(first, 0)
+        .grant(first, 10, 100, 800)
+        .ask(second, 20)
+        .waiting(second, 30)
+        .ask(third, asked)
+        .waiting(third, 40)
+        .end(first, 100)
+        .grant(third, 110, 101, 900)
+        .end(third, 120)
+        .grant(second, 130, 102, 900);
+}
+
+TEST(FifoAsSeen, IsBrokenByOneThatAskedAfterwards) {
+    const report made = overtaken(31).check();
+    EXPECT_THAT(broken(made), ElementsAre(invariant::fifo_as_seen));
+    EXPECT_EQ(made.violations()[0].first.claim, second);
+    EXPECT_EQ(made.violations()[0].second.claim, third);
+}
+
+TEST(FifoAsSeen, SaysNothingOfTwoThatAskedAtOnce) {
+    EXPECT_THAT(broken(overtaken(30).check()), IsEmpty());
+}
+
+// The second never is granted; the third is, at 110.
+tale forgotten() {
+    return tale{}
+        .ask(first, 0)
+        .grant(first, 10, 100, 800)
+        .ask(second, 20)
+        .waiting(second, 30)
+        .ask(third, 40)
+        .waiting(third, 50)
+        .end(first, 100)
+        .grant(third, 110, 101, 900);
+}
+
+TEST(FifoAsSeen, IsBrokenByOneThatWasForgotten) {
+    EXPECT_THAT(broken(forgotten().check()), ElementsAre(invariant::fifo_as_seen));
+    EXPECT_THAT(broken(forgotten().end(second, 111).check()), ElementsAre(invariant::fifo_as_seen));
+    EXPECT_THAT(broken(forgotten().loss(second, 1200).check()),
+                ElementsAre(invariant::fifo_as_seen));
+}
+
+TEST(FifoAsSeen, WhoHasLeftIsNotOvertaken) {
+    EXPECT_THAT(broken(forgotten().end(second, 110).check()), IsEmpty());
+    EXPECT_THAT(broken(forgotten().loss(second, 110).check()), IsEmpty());
+    EXPECT_THAT(broken(forgotten().worker(kind::killed, 2, 105).check()), IsEmpty());
+}
+
+TEST(FifoAsSeen, PassesOverWhoMayHaveLostItsPlace) {
+    const auto passed_over = [](const tale& told) {
+        const report made = told.check();
+        return made.violations().empty() && made.of(invariant::fifo_as_seen).passed_over == 1;
+    };
+    EXPECT_TRUE(passed_over(forgotten().worker(kind::paused, 2, 60)));
+    EXPECT_TRUE(passed_over(forgotten().worker(kind::silent, 2, 60)));
+    EXPECT_TRUE(passed_over(forgotten().worker(kind::resetting, 2, 60)));
+    EXPECT_TRUE(passed_over(forgotten().run(kind::forcing, 60)));
+    EXPECT_TRUE(passed_over(forgotten().run(kind::server_started, 60)));
+    EXPECT_TRUE(passed_over(forgotten().run(kind::server_started, 25)))
+        << "its WAITING was on its way";
+    EXPECT_TRUE(passed_over(forgotten().loss(second, 1000)));
+}
+
+// ---- liveness
+
+TEST(EveryoneServed, HoldsToTheBound) {
+    const tale told = tale{}.run(kind::calm, 100).ask(first, 50).waiting(first, 60);
+    EXPECT_THAT(
+        broken(tale{told}.grant(first, 5100, 100, 5900).run(kind::finish, 6000).check(strict)),
+        IsEmpty());
+    EXPECT_THAT(
+        broken(tale{told}.grant(first, 5101, 100, 5900).run(kind::finish, 6000).check(strict)),
+        ElementsAre(invariant::everyone_served));
+}
+
+TEST(EveryoneServed, IsBrokenByOneThatWaitsForEver) {
+    EXPECT_THAT(broken(tale{}
+                           .ask(first, 50)
+                           .waiting(first, 60)
+                           .run(kind::calm, 100)
+                           .run(kind::finish, 5100)
+                           .check(strict)),
+                ElementsAre(invariant::everyone_served, invariant::everyone_served));
+}
+
+TEST(EveryoneServed, PassesOverWhoeverAskedTooLateToBeWaitedFor) {
+    const tale told = tale{}
+                          .run(kind::calm, 100)
+                          .ask(first, 200)
+                          .grant(first, 210, 100, 900)
+                          .end(first, 220)
+                          .ask({1, 2}, 230)
+                          .run(kind::finish, 5229);
+    EXPECT_THAT(broken(told.check(strict)), IsEmpty());
+    EXPECT_EQ(told.check(strict).of(invariant::everyone_served).passed_over, 1U);
+}
+
+TEST(EveryoneServed, EachWorkerHasAGrantInCalm) {
+    const tale told = tale{}.ask(first, 0).grant(first, 10, 100, 800).end(first, 20);
+    EXPECT_THAT(broken(tale{told}.run(kind::calm, 10).run(kind::finish, 30).check(strict)),
+                IsEmpty());
+    EXPECT_THAT(broken(tale{told}.run(kind::calm, 11).run(kind::finish, 30).check(strict)),
+                ElementsAre(invariant::everyone_served));
+    EXPECT_THAT(broken(tale{told}
+                           .run(kind::calm, 11)
+                           .worker(kind::killed, 1, 25)
+                           .run(kind::finish, 30)
+                           .check(strict)),
+                IsEmpty());
+}
+
+TEST(NothingLostInCalm, IsOfClaimsThatWereBegunInIt) {
+    const auto told = [](int calm) {
+        return tale{}
+            .ask(first, 100)
+            .grant(first, 110, 100, 910)
+            .loss(first, 911)
+            .run(kind::calm, calm)
+            .run(kind::finish, 2000)
+            .check();
+    };
+    EXPECT_THAT(broken(told(100)), ElementsAre(invariant::nothing_lost_in_calm));
+    EXPECT_THAT(broken(told(101)), IsEmpty());
+}
+
+// ---- stories
+
+TEST(ProtocolKept, IsBrokenByAViolationOrARefusal) {
+    EXPECT_THAT(broken(tale{}.ask(first, 0).loss(first, 10, reason::violation).check()),
+                ElementsAre(invariant::protocol_kept));
+    EXPECT_THAT(broken(tale{}.ask(first, 0).loss(first, 10, reason::refused).check()),
+                ElementsAre(invariant::protocol_kept));
+    EXPECT_THAT(broken(tale{}.ask(first, 0).loss(first, 10, reason::closed).check()), IsEmpty());
+}
+
+TEST(PossibleStory, IsBrokenByWhatNoClaimDoes) {
+    const auto impossible = [](const tale& told) {
+        return broken(told.check()) == std::vector{invariant::possible_story};
+    };
+    const tale granted = tale{}.ask(first, 0).grant(first, 10, 100, 800);
+    EXPECT_TRUE(impossible(tale{}.waiting(first, 0)));
+    EXPECT_TRUE(impossible(tale{granted}.ask(first, 11)));
+    EXPECT_TRUE(impossible(tale{granted}.waiting(first, 11)));
+    EXPECT_TRUE(impossible(tale{granted}.end(first, 11).loss(first, 12)));
+    EXPECT_TRUE(impossible(tale{}.ask(first, 0).end(first, 11).grant(first, 12, 100, 800)));
+    EXPECT_TRUE(impossible(tale{granted}.closed(first, 12)));
+    EXPECT_TRUE(impossible(tale{}.ask(first, 0).confirmed(first, 12, 800)));
+    EXPECT_TRUE(impossible(tale{}.ask(first, 0).act(first, 12)));
+}
+
+TEST(PossibleStory, OfAKilledProcessNothingIsAskedAfterwards) {
+    EXPECT_THAT(broken(tale{}
+                           .ask(first, 0)
+                           .grant(first, 10, 100, 800)
+                           .worker(kind::killed, 1, 20)
+                           .act(first, 21)
+                           .ask({1, 2}, 22)
+                           .run(kind::calm, 30)
+                           .run(kind::finish, 40)
+                           .check(strict)),
+                IsEmpty());
+}
+
+TEST(Report, KeepsSomeOfEachInvariantAndCountsAll) {
+    tale told;
+    for (std::uint32_t number = 0; number < 150; ++number) {
+        told.ask({1, number}, 0).loss({1, number}, 1, reason::violation);
+    }
+    told.ask(second, 0).grant(second, 1, 0, 800);
+    const report made = told.check();
+    EXPECT_EQ(made.violations().size(), report::kept_max + 1);
+    EXPECT_EQ(made.count(severity::unsafe), 151U);
+    EXPECT_EQ(made.of(invariant::protocol_kept).violations, 150U);
+}
+
+}  // namespace
+}  // namespace monolock::history

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iomanip>
+#include <iostream>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+// What the programs that simulate have in common: how they read their words, share seeds among
+// threads, and print.
+namespace monolock::simulation {
+
+// The whole text, in decimal.
+template <typename Number>
+[[nodiscard]] bool read_number(std::string_view text, Number& into) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+    return error == std::errc{} && end == text.data() + text.size();
+}
+
+// That many times MONOLOCK_TEST_SCALE, and at least one, however small the scale.
+[[nodiscard]] std::uint64_t scaled(std::uint64_t seeds);
+
+// Calls work(tally, is_first) on so many threads at once, at least one, each with a tally of its
+// own, the first on this one. What they add up to.
+template <class Tally, class Work>
+[[nodiscard]] Tally on_threads(unsigned threads, const Work& work) {
+    std::vector<Tally> totals(threads);
+    {
+        std::vector<std::jthread> helpers;
+        for (std::size_t job = 1; job < totals.size(); ++job) {
+            helpers.emplace_back([&work, &mine = totals[job]] { work(mine, false); });
+        }
+        work(totals.front(), true);
+    }
+    Tally sum;
+    for (const Tally& one : totals) {
+        sum += one;
+    }
+    return sum;
+}
+
+// One line of a table whose names have that width.
+void print_count(int width, std::string_view name, std::uint64_t value);
+
+// The last two lines: what the journals add up to, and how fast it was.
+void print_end(std::uint64_t digest, std::chrono::duration<double> simulated,
+               std::chrono::duration<double> took, unsigned threads);
+
+// A table of invariants, a line each.
+template <class Invariants>
+void print_rules(int width, const Invariants& all) {
+    for (const auto& each : all) {
+        std::cout << std::left << std::setw(width) << each.name << each.promise << '\n';
+    }
+}
+
+}  // namespace monolock::simulation
