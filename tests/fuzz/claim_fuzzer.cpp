@@ -27,10 +27,10 @@ constexpr protocol::fencing_token granted{0x0102030405060708};
 // What the claim must believe.
 struct model {
     milliseconds lease;
-    std::optional<claim_time> sent_at;       // of the message in flight or last sent
-    std::optional<claim_time> confirmed_at;  // of the last answered one
-    bool in_flight = false;                  // wholly sent and unanswered
-    bool push_due = false;                   // told WAITING, the pushed ACQUIRED has not come
+    std::optional<claim_time> sent_at{};       // of the message in flight or last sent
+    std::optional<claim_time> confirmed_at{};  // of the last answered one
+    bool in_flight = false;                    // wholly sent and unanswered
+    bool push_due = false;                     // told WAITING, the pushed ACQUIRED has not come
 
     void answered() {
         confirmed_at = sent_at;

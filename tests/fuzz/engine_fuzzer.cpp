@@ -21,7 +21,7 @@
 
 namespace {
 
-using namespace monolock::core;
+using namespace monolock::core;  // NOLINT(google-build-using-namespace): a model of that namespace
 using monolock::fuzz::choices;
 using monolock::fuzz::require;
 namespace protocol = monolock::protocol;
@@ -48,7 +48,9 @@ private:
 
 class counting_tokens final : public token_source {
 public:
-    protocol::fencing_token next() noexcept override { return {++last_}; }
+    std::optional<protocol::fencing_token> next(std::chrono::milliseconds) noexcept override {
+        return protocol::fencing_token{++last_};
+    }
     [[nodiscard]] std::uint64_t given() const noexcept { return last_; }
 
 private:
@@ -209,7 +211,7 @@ public:
                 break;
             default:
                 if (who != nullptr) {
-                    act_on(*who, what / peers_.size() % 12, choose);
+                    act_on(*who, static_cast<unsigned>(what / peers_.size() % 12), choose);
                 }
         }
         engine_.table().check_invariants();
@@ -306,7 +308,7 @@ private:
     // was granted anything, and whoever owned or may stay is as before.
     void revoke(std::uint8_t allowed) {
         const auto may_stay = [allowed](const session& who) {
-            return (allowed >> who.id().value % 8 & 1U) != 0;
+            return (unsigned{allowed} >> who.id().value % 8 & 1U) != 0;
         };
         std::array<session_state, std::tuple_size_v<decltype(peers_)>> expected{};
         std::size_t leave = 0;
