@@ -1,0 +1,155 @@
+"""One long story: servers under load, one case after the other, and then the verdict on all of it."""
+
+import contextlib
+import datetime
+import time
+from dataclasses import dataclass, field
+
+from failover.cases import SERVED_WITHIN
+from failover.group import Group
+from failover.load import LEASE_MAX, Load, now
+from failover.probes import Probes
+from support.waiting import NeverAllowed, wait_until
+from support.wall_clock import WallClock
+
+SLACK = 2.0  # seconds beyond a TTL, by the contract
+SETTLED_WITHIN = 20.0
+
+
+@dataclass
+class Told:
+    """Of a story: seconds without a grant by case, and the verdict on the histories."""
+
+    outages: dict = field(default_factory=dict)
+    grants: int = 0
+    failovers: int = 0
+    checked: dict = field(default_factory=dict)
+    late: list = field(default_factory=list)
+
+
+class Stage:
+    def __init__(self, seed, servers=2, ttl=2):
+        self.ttl = ttl
+        self._seed = seed
+        self.group = Group("-grant-delay", "auto", servers=servers, members=3, ttl=f"{ttl}s", timing=(50, 500))
+        self._clocks = {}
+        self.active = None
+
+    def __enter__(self):
+        with contextlib.ExitStack() as undo:
+            undo.enter_context(self.group)
+            self.group.etcd.start()
+            for peer in self.group.peers:
+                folder = self.group.folder / f"{peer.name}.clock"
+                folder.mkdir()
+                self._clocks[peer.name] = WallClock(folder)
+                peer.start(env=self.clock_of(peer).environment()).wait_up()
+            self.settle()
+            self.load = undo.enter_context(Load(self.group, self._seed, served_ms=20_000))
+            self.probes = Probes(self.group.peers)
+            undo.enter_context(self.probes)
+            self._undo = undo.pop_all()
+        return self
+
+    def __exit__(self, *_):
+        self._undo.close()
+
+    def clock_of(self, peer):
+        return self._clocks[peer.name]
+
+    def leader(self):
+        return wait_until(self.group.etcd.leader, "etcd has a leader")
+
+    @staticmethod
+    def rest(seconds):
+        time.sleep(seconds)
+
+    def start_again(self):
+        """The server that was active when the case began."""
+        self.active.start(env=self.clock_of(self.active).environment()).wait_up()
+
+    def settle(self):
+        """Until one is active and the others know it."""
+
+        def settled():
+            for peer in self.group.peers:
+                assert peer.is_running(), f"{peer.name} ended with {peer.server.exit_code()}: {peer.server.stderr()}"
+            ready = [peer for peer in self.group.peers if peer.is_ready()]
+            if len(ready) != 1:
+                return False
+            (self.active,) = ready
+            roles = [peer.role() for peer in self.group.peers]
+            return all(role and role["active_server"] == self.active.name for role in roles)
+
+        wait_until(settled, "one is active and the others know it", SETTLED_WITHIN, interval=0.05)
+
+    def play(self, case):
+        """How long some client was without a grant, in seconds."""
+        self.settle()
+        self.load.wait_served(now(), SERVED_WITHIN)
+        term = self.active.info()["term"]
+        with self.load.unsettled():
+            struck = now()
+            steps = case.strike(self)
+            since = next(steps) or struck
+            if case.new_term:
+                wait_until(lambda: self._serves_in_a_later_term_than(term), "a new term", SERVED_WITHIN, interval=0.02)
+            self.load.wait_served(now(), SERVED_WITHIN)
+            outage = self.load.outage(since, now())
+            for _ in steps:
+                raise AssertionError("a case yields once")
+            self.settle()
+        return outage.seconds
+
+    def log_since(self, moment):
+        """What the servers have said since that time.time(), in its order."""
+        since = datetime.datetime.fromtimestamp(moment, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+        lines = [
+            f"{line.split(' ')[0]} {peer.name} {line.partition(' ')[2]}"
+            for peer in self.group.peers
+            for line in peer.server.lines()
+        ]
+        return sorted(line for line in lines if line >= f"time={since}")
+
+    def _serves_in_a_later_term_than(self, term):
+        """Some server. (The key alone says only who will.)"""
+        roles = [peer.role() for peer in self.group.peers]
+        return any(role and role["role"] == "active" and role["term"] > term for role in roles)
+
+    def limit(self, case):
+        """What the contract allows, in seconds."""
+        return self.ttl + SLACK + LEASE_MAX + (0.8 * LEASE_MAX if case.silent else 0)
+
+
+def tell(cases, seed, servers, ttl, until, say=print):
+    """The cases in their order, as long as there is time. Raises NeverAllowed."""
+    told = Told()
+    with Stage(seed, servers, ttl) as stage:
+        for case in cases:
+            if time.monotonic() >= until:
+                break
+            began = time.time()
+            try:
+                seconds = stage.play(case)
+            except AssertionError as failure:
+                log = "\n".join(stage.log_since(began))
+                raise AssertionError(f"{case.name}: {failure}\n{log}") from None
+            told.outages.setdefault(case.name, []).append(seconds)
+            late = seconds > stage.limit(case)
+            if late:
+                told.late.append(case.name)
+            say(f"  {case.name:<42}{seconds:6.2f} s{'  LATE' if late else ''}")
+            if late:
+                say("\n".join(stage.log_since(began)))
+        told.failovers = sum(
+            int(peer.info()["failovers"]) for peer in stage.group.peers if peer.is_running()
+        )
+        stage.probes.stop()
+        reigns = stage.probes.judge()
+        verdict = stage.load.judge()
+        told.grants, told.checked = verdict.grants, verdict.checked
+        if verdict.violations:
+            raise AssertionError(f"{verdict.violations}\n{verdict.text}")
+        if told.outages and not reigns:
+            raise NeverAllowed("no probe was ever answered")
+    return told

@@ -1,0 +1,127 @@
+"""Runs a scenario once and says how it went."""
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+
+from faults.networks import program
+from faults.stage import Stage
+from support import audit
+from support.waiting import NeverAllowed
+
+CHECKED_WITHIN = 60
+
+
+@dataclass
+class Verdict:
+    """What check_history said."""
+
+    text: str
+    code: int
+    grants: int = 0
+    losses: int = 0
+    handover_ms: float = None
+    expiry_ms: float = None
+    checked: dict = field(default_factory=dict)  # invariant -> times
+    violations: dict = field(default_factory=dict)  # invariant -> times, those above zero
+    injected: dict = field(default_factory=dict)  # fault -> times
+
+    @property
+    def is_unsafe(self):
+        return self.code == 1
+
+    @property
+    def is_late(self):
+        return self.code == 3
+
+
+def check_history(files):
+    done = subprocess.run(
+        [program("CHECK_HISTORY_BIN"), *files], capture_output=True, text=True, timeout=CHECKED_WITHIN
+    )
+    assert done.returncode in (0, 1, 3), done.stdout + done.stderr
+    verdict = Verdict(done.stdout, done.returncode)
+    head = re.search(r" (\d+) grants, (\d+) owners lost", done.stdout)
+    verdict.grants, verdict.losses = int(head[1]), int(head[2])
+    for line in done.stdout.splitlines():
+        if span := re.fullmatch(r"  (slowest handover|latest expiry) +(-?[0-9.]+) ms", line):
+            name = "handover_ms" if span[1].startswith("slowest") else "expiry_ms"
+            setattr(verdict, name, float(span[2]))
+        if row := re.fullmatch(r"  (\w+) +(\d+) +\d+ +(\d+)", line):
+            verdict.checked[row[1]] = int(row[2])
+            if int(row[3]):
+                verdict.violations[row[1]] = int(row[3])
+    return verdict
+
+
+class Unsafe(NeverAllowed):
+    """Something happened that nothing excuses. `folder` keeps the history."""
+
+    def __init__(self, verdict, folder):
+        super().__init__(verdict.text)
+        self.folder = folder
+
+
+def run_scenario(scenario, seed, seconds):
+    """Faults for so long, then calm. What was only late is in the verdict."""
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder, Stage(scenario, seed, folder) as stage:
+        stage.harm(seconds)
+        stage.calm_down()
+        verdict = check_history(stage.histories())
+        verdict.injected = dict(stage.injected)
+        log = read_audit_and_stop(stage)
+        if verdict.is_unsafe:
+            kept = tempfile.mkdtemp(prefix=f"unsafe-{seed}-")
+            for path in stage.histories():
+                shutil.copy(path, kept)
+            raise Unsafe(verdict, kept)
+        assert not stage.ends, stage.ends
+        if log is not None:
+            check_audit(stage, log)
+        return verdict
+
+
+def read_audit_and_stop(stage):
+    if not stage.scenario.audited:
+        stage.server.stop()
+        return None
+    path = stage.disk.seen("audit.log") if stage.disk else stage.audit_path()
+    with open(path, encoding="utf-8") as file:  # a disk of its own is gone with the server
+        stage.server.stop()
+        return file.read()
+
+
+def check_audit(stage, text):
+    """monolockctl proves it, and no client knows of a grant that it does not tell of."""
+    crashes = ("--crashes",) if stage.has_crashed else ()
+    proof = subprocess.run(
+        [program("MONOLOCKCTL_BIN"), "audit", "verify", *crashes, "-"],
+        input=text, capture_output=True, text=True, timeout=CHECKED_WITHIN,
+    )  # fmt: skip
+    assert proof.returncode == 0, proof.stdout + proof.stderr
+    if stage.has_crashed:
+        return  # its last moments are missing
+    records = audit.parse_text(text)
+    told = {(record["lock"], record["token"]) for record in records if record["event"] == "granted"}
+    if any(record["event"] == "audit_gap" for record in records):
+        return
+    unknown = grants_of(stage.histories()) - told
+    assert not unknown, f"granted, and not in the audit log: {sorted(unknown)[:10]}"
+
+
+def grants_of(files):
+    """(lock, token) of every grant that a client saw."""
+    locks, grants = {}, set()
+    for path in files:
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                record = json.loads(line) if line.endswith("\n") else {"kind": "torn"}
+                who = (record.get("worker"), record.get("claim"))
+                if record["kind"] == "ask":
+                    locks[who] = record["lock"]
+                elif record["kind"] == "grant":
+                    grants.add((locks[who], record["token"]))
+    return grants

@@ -1,0 +1,1 @@
+"""An hour of everything at once, and a judgement of what it left: make soak."""
