@@ -1,6 +1,7 @@
 """Fixtures of the black-box tests: servers that are always ended, and both numbers of threads."""
 
 import contextlib
+import os
 import pathlib
 import sys
 
@@ -8,9 +9,26 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+from support import explained  # noqa: E402
 from support.pki import Authority  # noqa: E402
 from support.server import Server  # noqa: E402
 from support.tls_files import TlsFiles  # noqa: E402
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "deadline: judges milliseconds, so it has the machine to itself")
+
+
+def pytest_collection_modifyitems(items):
+    """Skips what MONOLOCK_TEST_SKIPS lists: tests that say nothing where the server runs in an unusual way."""
+    if not os.environ.get("MONOLOCK_TEST_SKIPS"):
+        return
+    skips = explained.read(pathlib.Path(os.environ["MONOLOCK_TEST_SKIPS"]), ("test", "why"))
+    for item in items:
+        name = item.originalname or item.name
+        for each in skips:
+            if each.file == f"tests/blackbox/{item.path.name}" and each["test"] in (name, "all"):
+                item.add_marker(pytest.mark.skip(reason=each["why"]))
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -42,7 +60,10 @@ def start_server(request):
             server.dispose()
 
 
-@pytest.fixture(params=["1", "2"], ids=["threads1", "threads2"])
+THREADS = (os.environ.get("MONOLOCK_TEST_THREADS") or "1 2").split()
+
+
+@pytest.fixture(params=THREADS, ids=[f"threads{each}" for each in THREADS])
 def threads(request):
     return request.param
 

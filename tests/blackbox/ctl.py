@@ -198,6 +198,8 @@ class ScriptedServer:
         claim = Claim(None)
         claim.name, claim.granted_at = name, time.monotonic()
         with self._lock:
+            for earlier in [each for each in self._queues.get(name, []) if each.sock is None]:
+                self._end(earlier)  # the test's own, of an attempt that failed
             self._queues.setdefault(name, []).append(claim)
             assert self._queues[name] == [claim], "the lock is taken"
         return claim
@@ -250,6 +252,12 @@ class ScriptedServer:
                         self._accept()
                     elif key.fileobj is not self._woken:
                         self._read(key.data)
+
+    def wait_attempts(self):
+        """How many connections it has had, once there was one: what the program that made it has seen of that may
+        be over before this thread has noted it."""
+        wait_until(lambda: self.claims or self.failures, "the server has seen the attempt")
+        return len(self.claims) + len(self.failures)
 
     def _accept(self):
         sock, _ = self.listener.accept()

@@ -64,6 +64,43 @@ def test_info(start_server):
     }
 
 
+def test_how_the_server_fares(start_server, tmp_path):
+    """What the operator's page says first: the state, what is counted, and how the last reload went."""
+    audit_file = tmp_path / "audit" / "log"
+    audit_file.parent.mkdir()
+    server = start_server(*ADMIN, "-audit-log", str(audit_file))
+    owner, heir = server.owner("one"), server.waiter("one")
+    owner.close()
+    heir.expect_acquired()
+    stranger = server.connect()
+    stranger.send(b"\x7f")
+    stranger.expect_error(0x13)
+    stranger.close()
+
+    def counted():
+        totals = ask(server, "/api/info")["totals"]
+        return totals if totals["handovers"] == 1 and totals["client_errors"] == 1 else None
+
+    totals = wait_until(counted, "all is counted")
+    assert totals | {"connections": 0} == {
+        "grants": 2, "handovers": 1, "heartbeats": 0, "connections": 0, "client_errors": 1, "acl_denials": 0,
+        "ends": {"graceful": 1, "expired": 0, "io_timeout": 0, "force": 0}, "accept_errors": 0,
+        "tls_handshake_errors": 0, "audit_lost_events": 0,
+    }
+    assert totals["connections"] >= 3
+    info = ask(server, "/api/info")
+    assert info["state"] == "serving" and info["waiters"] == 0 and info["reload"] is None
+    assert info["sessions_max"] > 100
+    server.signal(signal.SIGHUP)
+    reload = wait_until(lambda: ask(server, "/api/info")["reload"], "the reload is told")
+    assert RFC3339.fullmatch(reload["at"]) and reload["failed"] == []
+    audit_file.unlink()
+    audit_file.parent.rmdir()
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: ask(server, "/api/info")["reload"]["failed"] == ["audit"], "its failure is told")
+    heir.close()
+
+
 def test_a_lock_with_its_queue(managed):
     token_of = managed.connect()
     token = token_of.own("nightly", 60_000)
@@ -102,6 +139,42 @@ def test_a_listing_is_sorted_filtered_and_bounded(managed):
     assert [lock["name"] for lock in ask(managed, "/api/locks?match=" + quote("?"))["locks"]] == ["B", "a", "b", "ü"]
     assert ask(managed, "/api/locks?match=nothing") == {"locks": []}
     for client in owners + waiters:
+        client.close()
+
+
+def test_a_window_is_sorted_as_asked_and_counts_all(managed):
+    """For a screen: so many locks of all that match, the longest queues or the longest holds first."""
+    owners, waiters = [], []
+    for name, queue in [("w/a", 1), ("w/b", 3), ("w/c", 0), ("w/d", 3), ("other", 9)]:
+        owners.append(managed.owner(name))
+        waiters += [managed.waiter(name) for _ in range(queue)]
+
+    def shown(parameters):
+        answer = ask(managed, "/api/locks?" + parameters)
+        assert set(answer) == {"locks", "total"}
+        return [lock["name"] for lock in answer["locks"]], answer["total"]
+
+    assert shown("sort=waiters&match=w*") == (["w/b", "w/d", "w/a", "w/c"], 4)
+    assert shown("sort=held&match=w*") == (["w/a", "w/b", "w/c", "w/d"], 4)
+    assert shown("sort=waiters&limit=2") == (["other", "w/b"], 5)
+    assert shown("sort=waiters&limit=2&from=2") == (["w/d", "w/a"], 5)
+    assert shown("sort=name&from=4") == (["w/d"], 5)
+    assert shown("sort=name&from=5") == ([], 5)
+    (crowded,) = ask(managed, "/api/locks?sort=waiters&limit=1&waiters=2")["locks"]
+    assert len(crowded["waiters"]) == 2 and crowded["waiters_total"] == 9
+    ask(managed, "/api/locks?sort=name&after=a", expect=400)
+    ask(managed, "/api/locks?waiters=0", expect=400)
+    for client in owners + waiters:
+        client.close()
+
+
+def test_the_first_of_a_long_queue(managed):
+    owner, waiters = managed.owner("long"), [managed.waiter("long") for _ in range(300)]
+    for wanted in (0, 2, 300, 999):
+        lock = ask(managed, f"/api/lock?name=long&waiters={wanted}")
+        assert lock["waiters_total"] == 300 and len(lock["waiters"]) == min(300, wanted)
+    assert lock["waiters"][0]["remote_addr"] == f"127.0.0.1:{waiters[0].local_port}"
+    for client in [owner, *waiters]:
         client.close()
 
 
@@ -358,11 +431,33 @@ def test_our_own_page_may(managed):
                                       ("Sec-Fetch-Site", "same-origin")])
 
 
+def test_the_page_is_for_its_own_origin_alone(managed):
+    """What the browser is told of it, and that it is guarded like every call (tests/page has the rest)."""
+    page = fetch(managed.admin_address, "/")
+    assert page.status == 200 and page.value("Content-Type") == "text/html; charset=utf-8"
+    policy = page.value("Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'; ")
+    assert "frame-ancestors 'none'" in policy and "unsafe" not in policy
+    assert page.value("X-Content-Type-Options") == "nosniff" and page.value("X-Frame-Options") == "DENY"
+    assert page.value("Referrer-Policy") == "no-referrer" and page.value("Cache-Control") == "no-store"
+    files = re.findall(r'(?:src|href)="(page/[^"]*)"', page.text)
+    assert len(files) >= 4
+    for file in files:
+        assert fetch(managed.admin_address, f"/{file}").status == 200
+    for target in ["/", "/page/main.js"]:
+        assert fetch(managed.admin_address, target, method="POST").status == 405
+        for fields in [("Host", "evil.example")], [("Sec-Fetch-Site", "cross-site")], [("Origin", "null")]:
+            refused = fetch(managed.admin_address, target, fields=fields)
+            assert refused.status == 403 and refused.value("Content-Type") == "application/json"
+    assert fetch(managed.admin_address, "/", method="HEAD").value("Content-Length") == str(len(page.body))
+
+
 def test_no_answer_invites_other_pages(managed):
     for target in ["/api/info", "/api/locks", "/api/nothing"]:
         answer = fetch(managed.admin_address, target)
         assert not [name for name, _ in answer.fields if name.startswith("access-control-")]
         assert "frame-ancestors 'none'" in answer.value("Content-Security-Policy")
+        assert answer.value("Cross-Origin-Resource-Policy") == "same-origin"
 
 
 def test_methods_are_told(managed):
@@ -405,8 +500,27 @@ def test_history_of_a_lock(managed):
     assert [change.get("reason") for change in history] == [None, "force", None, "graceful"]
     assert history[0]["token"] == history[1]["token"] == token < history[2]["token"]
     assert all(RFC3339.fullmatch(change["time"]) and change["name"] == "past" for change in history)
+    told = ask(managed, "/api/lock/history?name=past")
+    assert set(told) == {"name", "now", "complete_after", "history"}
+    assert told["complete_after"] <= history[0]["time"] and history[-1]["time"] <= told["now"]
     assert ask(managed, "/api/lock/history?name=never")["history"] == []
     first.close()
+
+
+def test_a_busy_lock_does_not_push_out_the_history_of_another(start_server):
+    server = start_server("-threads", "1", *ADMIN)
+    server.owner("nightly").close()
+    for _ in range(2500):  # more changes than a shard remembers of all
+        server.owner("busy").close()
+
+    def past(name):
+        return ask(server, f"/api/lock/history?name={name}")
+
+    wait_until(lambda: past("busy")["history"][-1]["event"] == "released", "the last one is gone")
+    assert [change["event"] for change in past("nightly")["history"]] == ["granted", "released"]
+    busy = past("busy")
+    assert len(busy["history"]) == 100
+    assert past("nightly")["complete_after"] < busy["complete_after"] <= busy["history"][0]["time"]
 
 
 def test_events(managed):
@@ -425,7 +539,27 @@ def test_events(managed):
     change = json.loads(events[kinds.index("change")]["data"])
     assert change["event"] == "granted" and change["name"] == "evented"
     last = json.loads([event["data"] for event in events if event["event"] == "activity"][-1])
-    assert set(last) == {"locks", "sessions", "waiters", "grants_per_s", "releases_per_s", "heartbeats_per_s"}
+    assert set(last) == {
+        "locks", "sessions", "waiters", "grants_per_s", "handovers_per_s", "releases_per_s", "heartbeats_per_s",
+    }
+
+
+def test_events_begin_with_the_last_changes_of_before(managed):
+    """Of all shards together, in their order; and without being asked with none."""
+    for index in range(20):
+        managed.owner(f"before-{index}").close()
+        # Two shards hear of two ends in whatever order.
+        wait_until(lambda: ask(managed, "/api/info")["sessions"] == 0, "its end is heard")
+    for recent, expected in ((3, 3), (256, 40), (0, 0)):
+        with HttpConnection(managed.admin_address) as stream:
+            stream.ask("GET", f"/api/events?recent={recent}").head()
+            blocks = stream.chunk().decode().strip().split("\n\n")
+        changes = [json.loads(block.split("data: ", 1)[1]) for block in blocks if block.startswith("event: change")]
+        assert len(changes) == expected
+        assert not [block for block in blocks if block.startswith("event: lost")]
+        assert [change["time"] for change in changes] == sorted(change["time"] for change in changes)
+        if changes:
+            assert changes[-1]["name"] == "before-19" and changes[-1]["event"] == "released"
 
 
 def test_a_flood_of_events_shows_the_latest(start_server):

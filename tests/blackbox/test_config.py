@@ -245,7 +245,7 @@ def test_threads(start_server):
 
 
 def test_threads_by_default_are_the_cores(start_server):
-    by_default, one = start_server(), start_server("-threads", "1")
+    by_default, one = start_server(env={"MONOLOCK_THREADS": ""}), start_server("-threads", "1")
     cores = len(os.sched_getaffinity(0))
     assert len(procfs.threads(by_default.pid)) - len(procfs.threads(one.pid)) == cores - 1
 

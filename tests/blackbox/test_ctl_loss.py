@@ -18,6 +18,7 @@ from ctl import (
     run_words,
     state,
 )
+from support.strace import injected
 from support.waiting import tried_again, wait_until
 
 LEASE = 2.0
@@ -280,3 +281,21 @@ def test_the_wrapper_acts_when_the_guardian_cannot(scripted, stubborn, grace):
     assert CONFIRMED - 0.25 * LEASE < diary.last_sign_of_life() - claim.answered_at < CONFIRMED + 0.15
     wait_until(lambda: claim.ended_at, "the claim ended")
     assert not alive_at_end
+
+
+@tried_again
+def test_a_command_that_the_wrapper_told_to_stop_did_not_end_by_itself(scripted):
+    """The guardian's own thread stands still until the wrapper has sent TERM, while the library's goes on with the
+    heartbeats: the claim is never lost. It is released when nothing of the job is left all the same, and the exit status
+    says that the command was stopped."""
+    alive_at_end = []
+    scripted.on_end = lambda claim: alive_at_end.extend(processes_of(claim.name))
+    script = "(trap '' TERM; exec sleep 60) & trap 'exit 0' TERM; echo ready; while :; do sleep 0.02; done"
+    with Run(scripted, "n", "sh", "-c", script, options=["--lease", "4s", "--grace", "1190ms"]) as run:
+        assert run.line() == "ready"
+        # From the grant on, longer than to the wrapper's TERM and shorter than to its KILL.
+        with injected(str(run.guardian), "poll", "delay_exit=1600000:when=1"):
+            status, _, err = run.end()
+        assert status == 76 and "stopped" in err, (status, err)
+        wait_until(lambda: scripted.claim("n").ended_at, "the claim ended")
+        assert not alive_at_end and not processes_of("n")

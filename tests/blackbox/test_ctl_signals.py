@@ -57,6 +57,7 @@ def test_only_the_command_gets_the_signal_not_its_group(scripted):
         assert run.line() == "told"
 
 
+@pytest.mark.deadline  # of a lease of half a second
 def test_the_lock_is_kept_until_the_command_is_gone(start_server):
     """The command takes five leases to end after TERM; the next in line gets the lock after it."""
     server = start_server("-threads", "2")

@@ -87,6 +87,7 @@ def test_control_c_reaches_the_command(scripted, shell):
     shell.read_until("status-9")
 
 
+@pytest.mark.deadline
 def test_a_stopped_command_keeps_its_lock(scripted, shell):
     """Control-Z gives the prompt back; heartbeats go on for many leases; fg goes on with it all."""
     script = "\"echo ready-\\$\\$; read line; echo got-\\$line\""
@@ -133,6 +134,7 @@ def test_control_z_where_no_shell_could_continue_it(scripted):
         assert screen.process.wait(10) == 130
 
 
+@pytest.mark.deadline
 def test_stopped_from_outside_without_a_terminal(scripted):
     with Run(scripted, "n", "sh", "-c", "echo ready; read line", options=["--lease", "1s"],
              stdin=subprocess.PIPE, start_new_session=True) as run:  # fmt: skip
@@ -149,6 +151,7 @@ def test_stopped_from_outside_without_a_terminal(scripted):
         assert run.process.wait(10) == 0
 
 
+@pytest.mark.deadline
 def test_control_z_while_queued(scripted, shell):
     """The place in the queue is kept, and the command does not start while the run is stopped."""
     owner = scripted.owner("n")

@@ -44,6 +44,19 @@ def test_a_wait_that_runs_out_names_owner_time_and_place(managed):
 
 
 @tried_again
+def test_during_a_grant_delay_nobody_has_it(start_server):
+    server = start_server("-admin-listen", "127.0.0.1:0", "-grant-delay", "1m")
+    admin = address_text(server.admin_address)
+    with server.connect() as waiter:
+        waiter.queue("n")
+        assert run(server, "--no-wait", "--admin", admin) == (
+            'monolockctl: lock "n": nothing is granted now; nobody holds it; 1 waits\n'
+        )
+        shown = ctl("show", "n", "--admin", admin)
+        assert "not held: the server shuts down, or its grant delay is not over\n1 waits\n" in shown.stdout
+
+
+@tried_again
 def test_the_place_over_a_unix_socket(start_server, tmp_path):
     admin = f"unix:{tmp_path}/admin.sock"
     server = start_server("-admin-listen", admin, listen=f"unix:{tmp_path}/m.sock")

@@ -90,6 +90,7 @@ def flood(client, ended, within=60):
 
 
 @pytest.mark.parametrize("role", ["owner", "waiter"])
+@tried_again
 def test_peer_that_never_reads(start_server, threads, role):
     """Case S10: bounded memory, ended by the I/O timeout though its lease is a minute, others unharmed."""
     server = start_server("-io-timeout", "1s", "-threads", threads, env=frees_at_once())

@@ -86,6 +86,26 @@ def test_claims_in_the_backlog_are_served_when_owners_leave(exhausted):
     beat(owners)
 
 
+def test_a_backlog_of_clients_that_gave_up_keeps_nobody_waiting(start_server, threads):
+    """One descriptor comes free, and all who stand before the newcomer have left again: none of them takes longer
+    than it takes to see that."""
+    server = start_server("-threads", threads, before_exec=limit_descriptors)
+    listening = next(record for record in server.records() if record["msg"] == "listening")
+    owners = [server.owner(f"owner-{index}", 60_000) for index in range(int(listening["connections_max"]))]
+    for index in range(300):
+        with server.connect() as impatient:
+            impatient.acquire(f"gave-up-{index}", LEASE_MS)
+    with server.connect() as patient:
+        patient.acquire("patient")
+        freed_at = time.monotonic()
+        owners.pop().close()
+        patient.expect_acquired(within=10)
+        assert patient.received_at - freed_at < 1
+    for owner in owners:
+        owner.heartbeat().expect_acquired()
+        owner.close()
+
+
 def test_exhaustion_comes_and_goes(start_server):
     server = start_server("-io-timeout", "1m", before_exec=limit_descriptors)
     owner = server.owner("constant")

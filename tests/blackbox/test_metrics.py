@@ -137,11 +137,13 @@ def test_times_are_those_of_every_grant_and_every_end(measured):
     leaves = measured.waiter("timed")
     time.sleep(0.3)
     leaves.close()  # never granted: in neither sum
+    left_at = time.monotonic()
     first.close()
     second.expect_acquired()
     waited = time.monotonic() - asked_at
     second.close()
     families = settle(measured, connections_active=0, acquires=2)
+    told_at = time.monotonic()
     wait, hold = families["monolock_wait_seconds"], families["monolock_hold_seconds"]
     assert wait.value("_count") == hold.value("_count") == 2
     assert 0.3 <= wait.value("_sum") <= waited + 0.1
@@ -151,7 +153,7 @@ def test_times_are_those_of_every_grant_and_every_end(measured):
         assert histogram.value("_count") == 2 and histogram.value("_sum") == family.value("_sum")
         assert histogram.value("_bucket", le="0.1") == 1 and histogram.value("_bucket", le="10") == 2
     assert families["monolock_handover_duration_seconds"].value("_count") == 1
-    assert families["monolock_handover_duration_seconds"].value("_sum") < 0.1
+    assert 0 < families["monolock_handover_duration_seconds"].value("_sum") <= told_at - left_at
 
 
 REFUSED = {

@@ -38,6 +38,18 @@ def check(answer, responses):
     jsonschema.Draft202012Validator(schema).validate(json.loads(answer.text))
 
 
+def test_a_window_is_as_described(managed):
+    (responses,) = [each[-1] for each in operations() if each[0] == "list"]
+    with managed.owner("one"), managed.waiter("one"):
+        for parameters in ["sort=waiters", "sort=held&limit=1&waiters=0", "sort=name&from=7&match=*"]:
+            answer = fetch(managed.admin_address, f"/api/locks?{parameters}")
+            assert answer.status == 200
+            check(answer, responses)
+        answer = fetch(managed.admin_address, "/api/lock/history?name=one")
+        assert len(json.loads(answer.text)["history"]) == 1
+        check(answer, next(each[-1] for each in operations() if each[0] == "history"))
+
+
 @pytest.fixture
 def managed(start_server):
     return start_server("-admin-listen", "127.0.0.1:0")

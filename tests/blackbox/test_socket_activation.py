@@ -56,7 +56,7 @@ def test_each_serves_what_its_name_says(start_server, threads, port, unix_socket
 
 def test_several_of_a_name_are_one_port(start_server, port, unix_socket, unix_path):
     server = activated(start_server, ("listen", port), ("listen", unix_socket))
-    assert server.addresses == [port.getsockname(), str(unix_path)]
+    assert server.wait_listening(count=2).addresses == [port.getsockname(), str(unix_path)]
     with server.owner("shared"), Connection(str(unix_path)) as other:
         other.queue("shared")
 

@@ -310,6 +310,7 @@ def test_key_updates_are_no_sign_of_life(server):
         assert slowest < 0.1, f"{slowest * 1000:.0f} ms"
 
 
+@tried_again
 def test_key_updates_whose_answers_nobody_reads(start_server, threads, tls_files):
     """They block as frames do: bounded memory, ended by the I/O timeout, nobody else delayed."""
     server = start_server("-threads", threads, "-io-timeout", "1s", tls=tls_files, env=frees_at_once())

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from support.protocol import Acquired, Eof, Waiting
-from support.waiting import NeverAllowed, scaled
+from support.waiting import NeverAllowed, scaled, tried_again
 from support.wall_clock import WallClock
 
 HOUR = 3600
@@ -105,6 +105,7 @@ def test_zero_is_never_a_token(start_server, clock):
     assert 0 < grant(server) < 3_600_000 << 10
 
 
+@tried_again
 def test_wall_clock_steps_touch_no_session(start_server, clock, threads):
     """Case S14: an hour either way; no expiry, no stall, and leases run on as before."""
     server = start_server("-threads", threads, env=clock.environment())

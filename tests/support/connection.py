@@ -2,6 +2,7 @@
 
 import array
 import fcntl
+import math
 import select
 import socket
 import struct
@@ -23,6 +24,13 @@ from .protocol import (
 from .waiting import PATIENCE, wait_until
 
 CONNECT_TIMEOUT = 5.0
+
+
+def is_ready(sock, event, timeout):
+    """Whether that happens within so many seconds. Any descriptor will do, where select() takes the first 1,024."""
+    poller = select.poll()
+    poller.register(sock, event)
+    return bool(poller.poll(math.ceil(timeout * 1000)))
 
 
 def open_socket(address, *, receive_buffer=None, source=None):
@@ -90,7 +98,7 @@ class Connection:
             except BlockingIOError:
                 left = deadline - time.monotonic()
                 assert left > 0, f"{len(view)} bytes not taken within {within} s"
-                select.select([], [self.sock], [], left)
+                is_ready(self.sock, select.POLLOUT, left)
             except (ConnectionResetError, BrokenPipeError):
                 return False
         return True
@@ -137,7 +145,7 @@ class Connection:
 
     def _receive(self, timeout):
         """Reads once if something comes in time; whether anything new is known."""
-        if self._ended or not select.select([self.sock], [], [], max(0.0, timeout))[0]:
+        if self._ended or not is_ready(self.sock, select.POLLIN, max(0.0, timeout)):
             return False
         try:
             data = self.sock.recv(65536)

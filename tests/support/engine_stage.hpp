@@ -24,7 +24,8 @@ public:
     };
 
     explicit engine_stage(core::nanoseconds io_timeout = std::chrono::seconds{5})
-        : observer_{log_}, engine_{tokens_, clock_, observer_, {.io_timeout = io_timeout}} {}
+        : observer_{log_},
+          engine_{tokens_, clock_, observer_, {.io_timeout = io_timeout, .mandate = &mandate_}} {}
     engine_stage(const engine_stage&) = delete;
     engine_stage& operator=(const engine_stage&) = delete;
     ~engine_stage() {
@@ -36,6 +37,7 @@ public:
     [[nodiscard]] core::session_engine& engine() noexcept { return engine_; }
     [[nodiscard]] scripted_clock& clock() noexcept { return clock_; }
     [[nodiscard]] scripted_tokens& tokens() noexcept { return tokens_; }
+    [[nodiscard]] scripted_mandate& mandate() noexcept { return mandate_; }
     [[nodiscard]] roster& sessions() noexcept { return sessions_; }
     [[nodiscard]] scripted_session& at(std::uint64_t id) { return *sessions_.at(id); }
     [[nodiscard]] bool has(std::uint64_t id) const { return sessions_.contains(id); }
@@ -123,6 +125,7 @@ private:
     roster sessions_;
     scripted_clock clock_;
     scripted_tokens tokens_;
+    scripted_mandate mandate_;
     recording_observer observer_;
     core::name_hasher hasher_{core::name_hasher::key{}};
     core::session_engine engine_;

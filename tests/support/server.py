@@ -1,6 +1,7 @@
 """The real server as a process of its own."""
 
 import os
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -21,6 +22,18 @@ def binary():
     return path
 
 
+def command():
+    """What starts the server: its binary, under MONOLOCK_WRAPPER if that is set, a command that runs it in its
+    last arguments and in its own process, as valgrind does."""
+    return [*shlex.split(os.environ.get("MONOLOCK_WRAPPER", "")), binary()]
+
+
+def default_threads():
+    """Environment of a server whose test does not say how many shards it has: MONOLOCK_TEST_THREADS, if that is set."""
+    threads = os.environ.get("MONOLOCK_TEST_THREADS")
+    return {"MONOLOCK_THREADS": threads} if threads else {}
+
+
 def clean_environment(extra=None):
     """This process's environment without the server's variables and those of a service manager, and with
     those given."""
@@ -38,7 +51,7 @@ def frees_at_once():
 def run_to_end(*arguments, env=None, within=STOP_WITHIN, prefix=(), pass_fds=()):
     """Runs the server where it should end by itself: CompletedProcess with text output."""
     return subprocess.run(
-        [*prefix, binary(), *arguments],
+        [*prefix, *command(), *arguments],
         env=clean_environment(env),
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -71,8 +84,8 @@ class Server:
         self._stdout = tempfile.TemporaryFile()
         listen_flags = () if listen is None else ("-listen", listen)
         self.process = subprocess.Popen(
-            [*prefix, binary(), *listen_flags, *(tls.flags() if tls else ()), *flags],
-            env=clean_environment(env),
+            [*prefix, *command(), *listen_flags, *(tls.flags() if tls else ()), *flags],
+            env=clean_environment(default_threads() | (env or {})),
             stdin=subprocess.DEVNULL,
             stdout=self._stdout,
             stderr=self._stderr,
@@ -87,15 +100,17 @@ class Server:
 
     # --- where it listens
 
-    def wait_listening(self, within=START_WITHIN):
+    def wait_listening(self, within=START_WITHIN, count=1):
+        """Until the log names so many addresses: each has a line of its own."""
+
         def listening():
             self._addresses = [
                 parse_bound(record["address"]) for record in self.records() if record["msg"] == "listening"
             ]
-            return self._addresses or self.exit_code() is not None
+            return len(self._addresses) >= count or self.exit_code() is not None
 
         wait_until(listening, "the server says that it listens", within, interval=0.002)
-        assert self._addresses, f"the server ended with {self.exit_code()} at start: {self.stderr()}"
+        assert len(self._addresses) >= count, f"the server ended with {self.exit_code()} at start: {self.stderr()}"
         return self
 
     @property

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "posix/descriptor.hpp"
 #include "server/shard.hpp"
@@ -25,6 +26,7 @@ public:
         server::access_policy access{};
         server::tls_setting tls{};
         std::size_t shards = 1;
+        core::mandate_port* mandate = nullptr;  // must outlive the stage
     };
 
     explicit shard_stage(settings wishes)
@@ -32,7 +34,12 @@ public:
                   .hasher = core::name_hasher{{}},
                   .io_timeout = std::chrono::seconds{5},
                   .tls_at_start = std::move(wishes.tls),
-                  .log = &log_} {
+                  .log = &log_,
+                  .mandate = wishes.mandate,
+                  .tracks_leases = wishes.mandate != nullptr} {
+        if (wishes.mandate != nullptr) {
+            around_.tokens.hold_to(*wishes.mandate);
+        }
         posix::descriptor listening{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)};
         socklen_t size = sizeof address_;
         address_.sin_family = AF_INET;
@@ -44,7 +51,9 @@ public:
         for (std::size_t number = 0; number < wishes.shards; ++number) {
             around_.shards.push_back(std::make_unique<server::shard>(around_, number));
         }
-        at(0).add_listening(std::move(listening));
+        std::vector<posix::descriptor> sockets;
+        sockets.push_back(std::move(listening));
+        at(0).open(std::move(sockets));
         around_.accepting.budget.open(1024);
         at(0).start();
     }
@@ -59,6 +68,7 @@ public:
     // All but the first are to be started by the test: until then they do nothing, and what was
     // posted to them waits.
     [[nodiscard]] server::shard& at(std::size_t number) { return *around_.shards.at(number); }
+    [[nodiscard]] server::shard_surroundings& surroundings() noexcept { return around_; }
     [[nodiscard]] std::uint64_t denials() const { return around_.acl_denials.load(); }
     [[nodiscard]] std::uint64_t handshake_errors() const {
         return around_.tls_handshake_errors.load();

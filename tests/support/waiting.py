@@ -5,9 +5,12 @@ import os
 import sys
 import time
 
+import pytest
+
 PATIENCE = 10.0  # seconds, where the contract names no deadline
 
 SCALE = float(os.environ.get("MONOLOCK_TEST_SCALE") or 1)
+SLOWNESS = float(os.environ.get("MONOLOCK_TEST_SLOWNESS") or 1)  # of programs under a wrapper such as valgrind
 
 
 def scaled(count, at_least=1):
@@ -17,6 +20,7 @@ def scaled(count, at_least=1):
 
 def wait_until(condition, what, within=PATIENCE, interval=0.005):
     """Returns the first true value of condition(), and fails when there was none in time."""
+    within *= SLOWNESS
     deadline = time.monotonic() + within
     while True:
         value = condition()
@@ -41,7 +45,7 @@ class NeverAllowed(AssertionError):
 
 def tried_again(test=None, *, times=2):
     """For tests of a deadline the contract names: a busy machine may miss it, so a failure counts only
-    if it happens in every attempt. NeverAllowed fails at once."""
+    if it happens in every attempt. NeverAllowed fails at once. They carry the mark `deadline`."""
     if test is None:
         return functools.partial(tried_again, times=times)
 
@@ -57,4 +61,5 @@ def tried_again(test=None, *, times=2):
                     raise
                 print(f"tried again, {left} left: {failure}", file=sys.stderr)
 
+    attempt.pytestmark = [*getattr(test, "pytestmark", []), pytest.mark.deadline]
     return attempt

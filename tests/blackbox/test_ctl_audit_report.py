@@ -1,0 +1,240 @@
+"""monolockctl audit report: one page that needs nothing else, with the figures of audit stats."""
+
+import html.parser
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+
+import pytest
+
+from ctl import ctl
+from support.waiting import wait_until
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\u202e"
+
+
+def record(second, event, lock, **more):
+    fields = {"time": f"2026-03-01T09:00:{second:06.3f}Z", "event": event, "lock": lock}
+    return fields | {"identity": more.pop("identity", ""), "remote_addr": "192.0.2.1:50123"} | more
+
+
+def written(path, *records):
+    path.write_text("".join(json.dumps(each, separators=(",", ":")) + "\n" for each in records), encoding="utf-8")
+    return path
+
+
+def some(lock="nightly"):
+    """Ten ownerships, the fifth forced, the last one open; and a denial."""
+    for token in range(1, 11):
+        yield record(2 * token, "granted", lock, token=token, wait_ms=token * token)
+        if token == 5:
+            yield record(2 * token + 1, "force_release", lock, token=token)
+        if token < 10:
+            reason = "force" if token == 5 else "graceful"
+            yield record(2 * token + 1, "released", lock, token=token, held_ms=1000, reason=reason)
+    yield record(30, "denied", lock, identity="mallory")
+
+
+class Page(html.parser.HTMLParser):
+    """What a parser of HTML makes of it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.scripts, self.policy, self._open = [], [], None, None
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.tags.append(tag)
+        if tag == "script":
+            self._open = attributes
+        if attributes.get("http-equiv") == "Content-Security-Policy":
+            self.policy = attributes["content"]
+
+    def handle_data(self, data):
+        if self._open is not None:
+            self.scripts.append((self._open, data))
+            self._open = None
+
+    def data(self):
+        (text,) = [text for attributes, text in self.scripts if attributes.get("id") == "data"]
+        return json.loads(text)
+
+
+def report(*files, options=(), **more):
+    done = ctl("audit", "report", *map(str, files), "-o", "-", *options, **more)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return Page(done.stdout)
+
+
+def stats(*files):
+    done = ctl("audit", "stats", "--json", *map(str, files))
+    assert done.returncode == 0
+    return json.loads(done.stdout)
+
+
+def is_part(part, whole):
+    if isinstance(part, dict):
+        return all(key in whole and is_part(value, whole[key]) for key, value in part.items())
+    return part == whole
+
+
+def test_figures_of_what_a_server_wrote_are_those_of_stats(start_server, threads, tmp_path):
+    path = tmp_path / "audit.log"
+    server = start_server("-threads", threads, "-audit-log", str(path))
+    for turn in range(2):
+        for index in range(40):
+            with server.owner(f"lock-{index % 4}") as owner:
+                waiter = server.waiter(f"lock-{index % 4}")
+                owner.close()
+                waiter.expect_acquired()
+                waiter.close()
+        if turn == 0:
+            path.rename(tmp_path / "audit.log.1")
+            server.signal(signal.SIGHUP)
+            wait_until(path.exists, "the file is made anew")
+    server.stop()
+    files = [tmp_path / "audit.log.1", path]
+    drawn, summed = report(*files).data(), stats(*files)
+    assert drawn["total"]["grants"] == 160 and is_part(summed["total"], drawn["total"])
+    assert is_part(dict(enumerate(summed["locks"])), dict(enumerate(drawn["locks"])))
+    assert all(len(lock["ownerships"]) == 40 and lock["forgotten"] == 0 for lock in drawn["locks"])
+    whole = "".join(each.read_text() for each in files)
+    piped = report("-", input=whole, stdin=None).data()
+    assert is_part({key: drawn[key] for key in ("total", "locks", "from", "to")}, piped)
+    assert piped["files"] == ["standard input"]
+
+
+def test_the_page_lets_nothing_in(tmp_path):
+    page = report(written(tmp_path / "a.log", record(1, "denied", HOSTILE, identity=HOSTILE)))
+    assert re.fullmatch(
+        r"default-src 'none'; script-src 'sha256-[\w+/]{43}='; style-src 'sha256-[\w+/]{43}='; "
+        r"base-uri 'none'; form-action 'none'", page.policy
+    )  # fmt: skip
+    assert not {"img", "link", "iframe", "object", "base"} & set(page.tags) and page.tags.count("script") == 2
+    assert page.data()["locks"][0]["lock"] == HOSTILE
+
+
+def test_filters(tmp_path):
+    path = written(tmp_path / "a.log", *some("a/1"), *some("b"))
+    assert [lock["lock"] for lock in report(path, options=["--lock", "a*"]).data()["locks"]] == ["a/1"]
+    times = ["--since", "2026-03-01T09:00:10Z", "--until", "2026-03-01T09:00:13"]
+    data = report(path, options=times).data()
+    assert data["total"]["grants"] == 4 and data["total"]["force"] == 2
+    assert data["to"] - data["from"] == 3000
+    assert data["filter"] == {"lock": None, "since": data["from"], "until": data["to"]}
+
+
+def test_what_cannot_be_read_is_said(tmp_path):
+    path = written(tmp_path / "a.log", *some())
+    with path.open("a") as log:
+        log.write('{"time":"2026-')
+    assert report(path).data()["unreadable"] == 1
+    done = ctl("audit", "report", str(tmp_path / "gone"), "-o", str(tmp_path / "page"))
+    assert done.returncode == 66 and str(tmp_path / "gone") in done.stderr
+    assert not (tmp_path / "page").exists()
+
+
+def test_the_page_takes_its_place_at_once(tmp_path):
+    path, page = written(tmp_path / "a.log", *some()), tmp_path / "page.html"
+    old = os.umask(0o027)
+    try:
+        assert ctl("audit", "report", str(path), "-o", str(page)).returncode == 0
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(page.stat().st_mode) == 0o640 and page.read_text().endswith("</html>\n")
+    page.chmod(0o600)
+    before = page.stat().st_ino
+    assert ctl("audit", "report", str(path), "-o", str(page)).returncode == 0
+    assert page.stat().st_ino != before and stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert sorted(os.listdir(tmp_path)) == ["a.log", "page.html"]
+
+
+def test_a_page_that_cannot_be_written(tmp_path):
+    path = written(tmp_path / "a.log", *some())
+    for target in (tmp_path / "no" / "folder", tmp_path, "/dev/full"):
+        done = ctl("audit", "report", str(path), "-o", str(target))
+        assert done.returncode == 74 and str(target) in done.stderr and done.stderr.count("\n") == 1
+    assert os.listdir(tmp_path) == ["a.log"]
+
+
+def test_a_log_is_never_overwritten(tmp_path):
+    path = written(tmp_path / "a.log", *some())
+    (tmp_path / "link").symlink_to(path)
+    before = path.read_bytes()
+    for target in ("a.log", "link"):
+        done = ctl("audit", "report", str(path), "-o", str(tmp_path / target))
+        assert done.returncode == 2 and "one of the files to read" in done.stderr
+    assert path.read_bytes() == before
+
+
+def test_an_empty_log_is_a_page_too(tmp_path):
+    data = report(written(tmp_path / "a.log")).data()
+    assert data["records"] == 0 and data["locks"] == [] and "from" not in data
+
+
+# --- in a browser
+
+
+def opened(page, *options):
+    """The page's document as Chromium has it after the script ran, and what it complained of."""
+    done = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=5000",
+         f"--user-data-dir={page.parent / 'profile'}", *options, "--dump-dom", page.as_uri()],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+class Rows(html.parser.HTMLParser):
+    """The rows of the table of locks: {name: {column: value}}."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.alerts, self._name, self._row = {}, 0, None, {}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.alerts += tag == "img"
+        if tag == "th" and attributes.get("scope") == "row":
+            self._name, self._row = "", {}
+        elif tag == "td" and "data-column" in attributes:
+            self._row[attributes["data-column"]] = int(attributes["data-value"])
+
+    def handle_data(self, data):
+        if self._name is not None and not self._row:
+            self._name += data
+
+    def handle_endtag(self, tag):
+        if tag == "tr" and self._name is not None:
+            self.rows[self._name] = self._row
+            self._name = None
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium here")
+def test_a_browser_shows_the_figures_of_stats_and_no_markup_of_strangers(tmp_path):
+    path = written(tmp_path / "a.log", *some(), *some(HOSTILE))
+    page = tmp_path / "page.html"
+    assert ctl("audit", "report", str(path), "-o", str(page)).returncode == 0
+    document, complaints = opened(page)
+    assert complaints == []
+    found = Rows(document)
+    assert found.alerts == 0
+    summed = stats(path)
+    wanted = {lock["lock"].replace("\u202e", "\\u{202e}"): lock for lock in summed["locks"]} | {"(all)": summed["total"]}
+    assert found.rows.keys() == wanted.keys()
+    for name, row in found.rows.items():
+        for column, value in row.items():
+            key, _, time = column.partition("-")
+            if time != "p90":  # stats has none
+                assert value == (wanted[name][key][time] if time else wanted[name][key]), (name, column)
+    assert document.count('class="card"') == 2 and document.count('class="bar open"') == 2
+    assert document.count("mark-force") >= 2 and len(re.findall(r'class="count"', document)) >= 2
+    assert "mallory" in document and "denied by the access rules" in document
