@@ -6,6 +6,7 @@
 #include <benchmark/benchmark.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "server/cache_line.hpp"
@@ -15,10 +16,14 @@
 namespace monolock {
 namespace {
 
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds lease{10s};
+
 void token(benchmark::State& state) {
     static server::token_counter tokens;
     for (auto _ : state) {
-        benchmark::DoNotOptimize(tokens.next());
+        benchmark::DoNotOptimize(tokens.next(lease));
     }
     state.SetItemsProcessed(state.iterations());
 }
@@ -28,7 +33,7 @@ BENCHMARK(token)->ThreadRange(1, 4)->UseRealTime();
 void token_of_ones_own(benchmark::State& state) {
     server::token_counter tokens;
     for (auto _ : state) {
-        benchmark::DoNotOptimize(tokens.next());
+        benchmark::DoNotOptimize(tokens.next(lease));
     }
     state.SetItemsProcessed(state.iterations());
 }

@@ -9,7 +9,6 @@ import contextlib
 import dataclasses
 import os
 import pathlib
-import pwd
 import re
 import shutil
 import signal
@@ -19,13 +18,13 @@ import tempfile
 import time
 import urllib.request
 
+from . import postgres
 from .errors import CannotMeasure
 from .machine import first_line
 from .measurements import program_is_missing
-from .servers import Running, free_port
+from .servers import END_SECONDS, Running, end, free_port
 
 START_SECONDS = 30
-END_SECONDS = 15
 MAX_CLIENTS = 4000
 
 
@@ -154,15 +153,6 @@ class Peer:
         raise CannotMeasure(f"{self.name} did not start: {' / '.join(lines[-3:])}")
 
 
-def end(process, how):
-    process.send_signal(how)
-    try:
-        process.wait(END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
 def answer_of(port, question):
     with socket.create_connection(("127.0.0.1", port), timeout=1) as client:
         client.sendall(question)
@@ -186,42 +176,21 @@ class Redis(Peer):
 class Postgres(Peer):
     """As it is installed, but for the port and the number of connections. Advisory locks are in memory."""
 
-    end_signal = signal.SIGINT  # fast: sessions are ended
-
-    def binary(self, name):
-        of_debian = sorted(
-            pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}"),
-            key=lambda path: int(path.parts[-3]) if path.parts[-3].isdigit() else 0,
-        )
-        return str(of_debian[-1]) if of_debian else shutil.which(name)
+    end_signal = postgres.END_SIGNAL
 
     def program(self):
-        return self.binary("postgres")
+        return postgres.binary("postgres")
 
     def user(self):
-        """It refuses to run as root."""
-        if os.geteuid() != 0:
-            return None
-        names = {entry.pw_name for entry in pwd.getpwall()}
-        return "postgres" if "postgres" in names else "nobody"
+        return postgres.user()
 
     def prepare(self, options):
-        data = options.scratch / "postgres"
-        if data.exists():
-            return
-        data.mkdir(mode=0o700)
-        if self.user():
-            options.scratch.chmod(0o711)
-            shutil.chown(data, self.user())
-        command = [self.binary("initdb"), "-D", str(data), "-U", "bench", "--auth=trust", "--no-sync"]
-        done = subprocess.run(command, capture_output=True, text=True, user=self.user(), cwd=data)
-        if done.returncode != 0:
-            raise CannotMeasure(f"initdb: {done.stderr.strip()}")
+        if not (options.scratch / "postgres").exists():
+            postgres.make_data(options.scratch / "postgres", "bench")
 
     def command(self, port, options):
-        command = [self.program(), "-D", str(options.scratch / "postgres"), "-p", str(port)]
-        settings = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "max_connections": 500}
-        return [*command, *(word for key, value in settings.items() for word in ("-c", f"{key}={value}"))]
+        where = {"port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": ""}
+        return postgres.command(options.scratch / "postgres", **where, max_connections=500)
 
     def ready(self, port):
         ssl_request = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"

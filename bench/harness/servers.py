@@ -17,6 +17,7 @@ import time
 from .errors import CannotMeasure
 
 START_SECONDS = 10  # a server that does not listen by then never will
+END_SECONDS = 15
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +113,16 @@ def wait_for_addresses(process, log):
             raise CannotMeasure(f"{name} did not start: {text.strip()}")
         time.sleep(0.005)
     raise CannotMeasure(f"{name} does not listen: {text.strip()}")
+
+
+def end(process, how):
+    """By a signal that it takes for a request to end, or else by force."""
+    process.send_signal(how)
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def free_port():

@@ -47,8 +47,10 @@ void await_expiries(const stage& server, const expiry_options& options) {
 
 }  // namespace
 
-// The lease counts from a clock reading of the server between `received` and `sent`, the answer.
-// Lateness is given from the former, and none may have ended before the latter and the lease.
+// The lease counts from a clock reading that the server takes after `received`. So lateness is
+// given from that moment, and none may have ended before that moment and the lease. (Not from
+// `sent`, the answer: a thread may lose its core between its reading and its answer, for longer
+// than expiries are late.)
 figures run_expiry(const expiry_options& options) {
     const std::size_t owners = options.sessions;
     network net{owners + options.waiters};
@@ -79,7 +81,7 @@ figures run_expiry(const expiry_options& options) {
     for (std::size_t who = 0; who < owners; ++who) {
         const time_point closed = net.when(who, moment::closed);
         expiries.add(closed - (net.when(who, moment::received) + options.lease));
-        early += closed <= net.when(who, moment::sent) + options.lease ? 1U : 0U;
+        early += closed <= net.when(who, moment::received) + options.lease ? 1U : 0U;
     }
     latencies promotions;
     for (std::size_t waiter = 0; waiter < options.waiters; ++waiter) {

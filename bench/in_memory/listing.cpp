@@ -56,14 +56,13 @@ public:
         for (std::size_t number = 0; number < found_.size(); ++number) {
             server::shard& each = *on.shards()[number];
             each.ask([this, &each, number] {
-                admin::survey::begin(each, std::nullopt,
-                                     [this, number](std::vector<admin::lock_view> found) {
-                                         found_[number] = std::move(found);
-                                         if (missing_.fetch_sub(1) == 1) {
-                                             done_at_ = clock::now();
-                                             is_done_ = true;
-                                         }
-                                     });
+                admin::survey::begin(each, {}, [this, number](std::vector<admin::lock_view> found) {
+                    found_[number] = std::move(found);
+                    if (missing_.fetch_sub(1) == 1) {
+                        done_at_ = clock::now();
+                        is_done_ = true;
+                    }
+                });
             });
         }
     }
@@ -97,7 +96,7 @@ void add(figures& to, const std::string& when, latencies& heartbeats,
 
 std::size_t json_bytes(std::shared_ptr<const admin::listing> of) {
     const std::size_t locks = of->locks.size();
-    admin::listing_pages pages{std::move(of), 0, locks, ""};
+    admin::listing_pages pages{std::move(of), {.begin = 0, .end = locks, .next = {}}};
     std::size_t bytes = 0;
     while (const auto piece = pages.piece()) {
         bytes += piece->size();

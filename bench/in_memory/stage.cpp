@@ -9,9 +9,11 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "floor/constant_answer.hpp"
 #include "floor/loop.hpp"
+#include "posix/descriptor.hpp"
 #include "server/heap.hpp"
 
 namespace monolock::bench::in_memory {
@@ -68,7 +70,11 @@ stage::stage(network& over, std::size_t shards)
     around_.accepting.budget.open(std::numeric_limits<std::int32_t>::max());
     for (std::size_t number = 0; number < shards; ++number) {
         around_.shards.push_back(std::make_unique<server::shard>(around_, number));
-        around_.shards.back()->add_listening(over.listen());
+    }
+    for (const auto& each : around_.shards) {
+        std::vector<posix::descriptor> listening;
+        listening.push_back(over.listen());
+        each->open(std::move(listening));
     }
     for (const auto& each : around_.shards) {
         each->start();
