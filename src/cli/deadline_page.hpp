@@ -32,6 +32,8 @@ public:
 
     // True for the one caller that is to send TERM.
     [[nodiscard]] bool claim_terminate() noexcept { return !page_->terminated.exchange(true); }
+    // Whether either of them has claimed it.
+    [[nodiscard]] bool terminate_claimed() const noexcept { return page_->terminated; }
 
 private:
     struct content {

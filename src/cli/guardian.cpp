@@ -294,6 +294,11 @@ private:
                 plan.lose(boot_clock::now());
                 reason_given_ = true;
             }
+            if (context_.page.terminate_claimed()) {
+                // Maybe by the wrapper, while this thread had no turn: the command is on its way to
+                // its end, whatever was confirmed meanwhile, and what is left of the job with it.
+                plan.lose(boot_clock::now());
+            }
             context_.page.publish(held_.confirmed_until());
             plan.confirm(held_.confirmed_until() - lead);
             act(plan.take(boot_clock::now()));
