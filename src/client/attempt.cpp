@@ -348,8 +348,8 @@ std::optional<failure> attempt::release(reactor::guard& held) {
     }
     settle(held);
     changed_.wait(held, [this] {
-        return !on_loss_runs_in_ ||
-               *on_loss_runs_in_ == std::this_thread::get_id();  // a callback that releases
+        const auto telling = tells_of_loss();
+        return !telling || *telling == std::this_thread::get_id();  // a callback that releases
     });
     close_wire();
     return loss_;
@@ -408,6 +408,14 @@ void attempt::announce_held() const noexcept {
     if (to_->options.on_stage) {
         call_out(to_->options.on_stage, std::string_view{request_.name}, stage::held);
     }
+}
+
+// The thread that runs on_loss, or that has told the stop token and comes to on_loss next.
+std::optional<std::thread::id> attempt::tells_of_loss() const noexcept {
+    if (on_loss_runs_in_) {
+        return on_loss_runs_in_;
+    }
+    return loss_ && on_loss_ ? settling_in_ : std::nullopt;
 }
 
 void attempt::call_on_loss(reactor::guard& held) {

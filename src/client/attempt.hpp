@@ -86,7 +86,7 @@ public:
     void look();
     [[nodiscard]] const std::optional<failure>& loss() const noexcept { return loss_; }
     // Judges once more and ends the claim: the loss, or nothing if it was held to the last. Waits
-    // for an on_loss callback that another thread is running.
+    // for an on_loss callback that another thread is running or is about to run.
     [[nodiscard]] std::optional<failure> release(reactor::guard& held);
     // Gives the old callback back, so that what it captured ends outside the mutex. Settle
     // afterwards.
@@ -171,6 +171,7 @@ private:
     void tell(const notices& what, reactor::guard& held);
     void tell_outcome(reactor::guard& held);
     void call_on_loss(reactor::guard& held);
+    [[nodiscard]] std::optional<std::thread::id> tells_of_loss() const noexcept;
 
     const std::shared_ptr<reactor> loop_;
     const std::shared_ptr<const target> to_;

@@ -72,7 +72,9 @@ std::optional<failure> held_claim::release() {
     attempt::loss_callback dropped;
     auto held = claim_->loop()->lock();
     auto loss = claim_->release(held);
-    claim_->swap_on_loss(dropped);
+    if (!loss) {
+        claim_->swap_on_loss(dropped);
+    }  // else it has been called, or will be by this very thread: we are in a callback of the loss
     held.unlock();  // before the callback ends, with what it captured
     return loss;
 }
