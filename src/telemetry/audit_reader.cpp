@@ -70,9 +70,13 @@ public:
                std::to_string(line_.size() - rest_.size() + 1);
     }
 
-    void fail(const char* expected) noexcept {
+    // Whether it could be a record if the line went on.
+    [[nodiscard]] bool breaks_off() const noexcept { return breaks_off_; }
+
+    void fail(const char* expected, bool breaks_off = false) noexcept {
         if (!failed()) {
             expected_ = expected;
+            breaks_off_ = breaks_off;
         }
     }
     // Whether it was there; if not, that is no failure.
@@ -85,8 +89,12 @@ public:
     }
     void take(std::string_view text, const char* expected) noexcept {
         if (!skip(text)) {
-            fail(expected);
+            fail(expected, is_begun(text));
         }
+    }
+    // Whether what is left of the line is the beginning of that.
+    [[nodiscard]] bool is_begun(std::string_view text) const noexcept {
+        return text.starts_with(rest_);
     }
     void take_end() noexcept {
         take("}", "the end of the record");
@@ -102,7 +110,7 @@ public:
         const auto [end, error] = std::from_chars(begin, begin + rest_.size(), value);
         const bool leading_zero = end - begin > 1 && *begin == '0';
         if (failed() || error != std::errc{} || leading_zero || value > most) {
-            fail(expected);
+            fail(expected, rest_.empty());
             return 0;
         }
         rest_.remove_prefix(static_cast<std::size_t>(end - begin));
@@ -146,7 +154,9 @@ public:
         constexpr std::string_view form = "0000-00-00T00:00:00.000Z";
         const auto is_mark = [](char letter) { return letter != '0'; };
         for (std::size_t index = 0; index < form.size() && !failed(); ++index) {
-            if (index >= rest_.size() || (is_mark(form[index]) && rest_[index] != form[index])) {
+            if (index >= rest_.size()) {
+                fail("a time", true);
+            } else if (is_mark(form[index]) && rest_[index] != form[index]) {
                 fail("a time");
             }
         }
@@ -216,7 +226,7 @@ private:
 
     void take_escape(std::string& room, const char* expected) {
         if (failed() || rest_.empty()) {
-            fail(expected);
+            fail(expected, true);
             return;
         }
         const char letter = rest_.front();
@@ -248,7 +258,7 @@ private:
         const char* const begin = rest_.data();
         if (failed() || rest_.size() < digits ||
             std::from_chars(begin, begin + digits, value, 16).ptr != begin + digits) {
-            fail(expected);
+            fail(expected, rest_.size() < digits);
             return 0;
         }
         rest_.remove_prefix(digits);
@@ -258,6 +268,7 @@ private:
     std::string_view line_;
     std::string_view rest_;
     const char* expected_ = nullptr;
+    bool breaks_off_ = false;
 };
 
 enum class kind { granted, released, denied, force_release, kick_waiter, gap };
@@ -270,12 +281,14 @@ std::optional<kind> take_kind(cursor& at) {
          {"force_release\"", kind::force_release},
          {"kick_waiter\"", kind::kick_waiter},
          {"audit_gap\"", kind::gap}}};
+    bool breaks_off = false;
     for (const auto& [word, meaning] : words) {
         if (at.skip(word)) {
             return meaning;
         }
+        breaks_off = breaks_off || at.is_begun(word);
     }
-    at.fail("an event");
+    at.fail("an event", breaks_off);
     return std::nullopt;
 }
 
@@ -286,13 +299,15 @@ protocol::fencing_token take_token(cursor& at) {
 
 std::string_view take_reason(cursor& at) {
     at.take(",\"reason\":\"", "\"reason\"");
+    bool breaks_off = false;
     for (const std::string_view word : end_reasons) {
         if (at.skip(word)) {
             at.take("\"", "a reason");
             return word;
         }
+        breaks_off = breaks_off || at.is_begun(word);
     }
-    at.fail("a reason");
+    at.fail("a reason", breaks_off);
     return {};
 }
 
@@ -347,7 +362,7 @@ audit_line audit_reader::read(std::string_view line) {
     }
     at.take_end();
     if (at.failed()) {
-        return audit_malformed{at.why()};
+        return audit_malformed{.why = at.why(), .breaks_off = at.breaks_off()};
     }
     return out;
 }

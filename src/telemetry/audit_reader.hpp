@@ -12,6 +12,7 @@ namespace monolock::telemetry {
 // Why a line is no record of the audit log.
 struct audit_malformed {
     std::string why;
+    bool breaks_off = false;  // with more at its end it could be one
 };
 
 using audit_line = std::variant<audit_record, audit_gap, audit_malformed>;

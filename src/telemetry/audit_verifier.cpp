@@ -49,7 +49,7 @@ std::optional<audit_verifier::violation> audit_verifier::end_file(std::string_vi
         return std::nullopt;
     }
     ++here_.line;
-    if (auto why = take_broken(rest, "the file ends within the line")) {
+    if (auto why = take_rest(rest)) {
         return violation{.where = here_, .why = *std::move(why)};
     }
     return std::nullopt;
@@ -77,13 +77,32 @@ audit_verifier::verdict audit_verifier::take_line(std::string_view line) {
     if (const auto* const gap = std::get_if<audit_gap>(&read)) {
         return take_gap(*gap);
     }
-    return take_broken(line, "no record of the audit log: " + std::get<audit_malformed>(read).why);
+    auto malformed = std::get<audit_malformed>(read);
+    malformed.why.insert(0, "no record of the audit log: ");
+    return take_broken(line, malformed);
+}
+
+// What stands behind the last newline: of the record that a crash cut off there may be all.
+audit_verifier::verdict audit_verifier::take_rest(std::string_view rest) {
+    const audit_line read = reader_.read(rest);
+    const auto* const malformed = std::get_if<audit_malformed>(&read);
+    const char* const why = "the file ends within the line";
+    if (malformed != nullptr) {
+        return take_broken(rest, {.why = why, .breaks_off = malformed->breaks_off});
+    }
+    if (!allowed_.crashes) {
+        return why;
+    }
+    ++found_.lines;
+    return take_line(rest);
 }
 
 // A crash within a write leaves the beginning of a record, never its end.
-audit_verifier::verdict audit_verifier::take_broken(std::string_view line, std::string why) {
-    if (!allowed_.crashes || line.empty() || line.ends_with('}')) {
-        return why;
+audit_verifier::verdict audit_verifier::take_broken(std::string_view line,
+                                                    const audit_malformed& what) {
+    const bool is_end = line.ends_with('}') && !what.breaks_off;
+    if (!allowed_.crashes || line.empty() || is_end) {
+        return what.why;
     }
     ++found_.broken_off;
     end_all_up_to(found_.lines);

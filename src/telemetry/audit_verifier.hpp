@@ -111,7 +111,8 @@ private:
     using verdict = std::optional<std::string>;
 
     verdict take_line(std::string_view line);
-    verdict take_broken(std::string_view line, std::string why);
+    verdict take_rest(std::string_view rest);
+    verdict take_broken(std::string_view line, const audit_malformed& what);
     verdict take_record(const audit_record& record);
     verdict take_gap(const audit_gap& gap);
     verdict take_granted(const audit_record& record, const audit_granted& event);
