@@ -58,7 +58,7 @@ config::parsed<server_name> expected_server_name(const config::address& where,
     if (text.ends_with('.')) {
         text.remove_suffix(1);
     }
-    if (!is_dns_name(text)) {
+    if (!is_dns_name(text) || is_address(std::string{text})) {
         return diagnostic{
             "the name of a server is a DNS name or an IP address, in ASCII and without brackets"};
     }
