@@ -318,7 +318,16 @@ void role_machine::lose(loss why, const std::string& how, time_point now) {
         last_loss_ += ": " + how;
     }
     end_tenure();
-    if (role_ == role::active) {
+    if (role_ == role::active && !events_.empty()) {
+        // What is there is the order to open, which nobody has seen.
+        events_.clear();
+        --failovers_;
+        put_off_campaign(now);
+        become_standby(now);
+        if (withdrawn_) {
+            shut_down(now);
+        }
+    } else if (role_ == role::active) {
         leaving_ = withdrawn_;
         role_ = role::stepping_down;
         events_.emplace_back(step_down_now{why});

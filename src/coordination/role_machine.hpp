@@ -31,7 +31,7 @@ struct watch_order {
 };
 
 // What the server has to do, in order.
-struct open_now {};  // listen, grant within the limits below
+struct open_now {};  // listen, grant within the limits below. Lost before it was told: never told
 struct step_down_now {
     loss why = loss::mandate_over;
 };  // end all sessions with 0x01, close the listener, then call sessions_ended()
