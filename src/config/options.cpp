@@ -64,7 +64,7 @@ parsed<command_line> scan(std::span<const option> options, std::span<const char*
         }
         const auto index = find_option(options, flag->name);
         if (!index) {
-            return diagnostic{"unknown flag " + quoted(word)};
+            return diagnostic{"unknown flag " + quoted_word(word)};
         }
         setting next{.option = *index, .value = {}, .source = std::string{dashes}};
         next.source += flag->name;
@@ -139,8 +139,29 @@ std::string source_of(std::span<const option> options, const std::vector<setting
     return found == settings.rend() ? std::string{} : found->source;
 }
 
+std::string quoted_word(std::string_view word) {
+    constexpr std::string_view scheme_end = "://";
+    std::string out;
+    for (;;) {
+        const std::size_t begin = word.find(scheme_end);
+        if (begin == std::string_view::npos) {
+            return quoted(out.append(word));
+        }
+        const std::size_t host = begin + scheme_end.size();
+        // A password may hold whatever else ends this part of a URL.
+        const std::string_view rest = word.substr(host, word.find(scheme_end, host) - host);
+        const std::size_t user_end = rest.rfind('@');
+        out.append(word.substr(0, host));
+        if (user_end != std::string_view::npos) {
+            out += "...";
+            word.remove_prefix(user_end);
+        }
+        word.remove_prefix(host);
+    }
+}
+
 diagnostic refuse(const setting& which, const diagnostic& why) {
-    return {which.source + " " + quoted(which.value) + ": " + why.text};
+    return {which.source + " " + quoted_word(which.value) + ": " + why.text};
 }
 
 std::string format_table(std::span<const option> options, std::string_view dashes) {

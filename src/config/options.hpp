@@ -86,6 +86,10 @@ struct command_line {
 [[nodiscard]] std::string source_of(std::span<const option> options,
                                     const std::vector<setting>& settings, std::string_view name);
 
+// A word of a command line, or a value, as a diagnostic has it: quoted, and without the user and
+// the password of a URL, since diagnostics are kept in logs.
+[[nodiscard]] std::string quoted_word(std::string_view word);
+
 // The diagnostic of a value, with its source and the value quoted: `-threads "0": at least 1`.
 [[nodiscard]] diagnostic refuse(const setting& which, const diagnostic& why);
 

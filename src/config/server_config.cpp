@@ -8,7 +8,6 @@
 #include "config/duration.hpp"
 #include "config/number.hpp"
 #include "protocol/utf8.hpp"
-#include "telemetry/escape.hpp"
 
 namespace monolock::config {
 
@@ -363,7 +362,7 @@ server_arguments parse_server_arguments(std::span<const char* const> words,
         return make_help();
     }
     if (!scanned->rest.empty()) {
-        return diagnostic{"stray argument " + telemetry::quoted(scanned->rest.front()) +
+        return diagnostic{"stray argument " + quoted_word(scanned->rest.front()) +
                           ": the server takes only flags"};
     }
     const auto settings = with_environment(options, scanned->settings, variables);
