@@ -3,9 +3,11 @@
 
 include(GNUInstallDirs)
 
-install(FILES README.md CHANGELOG.md SECURITY.md LICENSE docs/protocol.md docs/fencing.md docs/operating.md
-              docs/page.md docs/systemd.md
+# The book lies beside the README as it does here, so that its links lead to its pages.
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT server)
+install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" COMPONENT server
+        FILES_MATCHING PATTERN "*.md" PATTERN openapi.yaml PATTERN api EXCLUDE PATTERN man EXCLUDE)
 
 # systemd looks into these below /usr and /usr/local.
 set(MONOLOCK_UNIT_DIR lib/systemd/system CACHE STRING "Where systemd's units are installed")

@@ -78,7 +78,7 @@ void expect_pending(const std::future<Result>& what) {
 TEST(asio_acquire, beats_without_the_applications_help_until_it_is_released) {
     scripted_server server;
     running_context context;
-    granted one{context.io, server, 200ms};
+    granted one{context.io, server, 800ms};
     EXPECT_TRUE(one.held);
     EXPECT_EQ(one.held.token(), 7U);
     EXPECT_GE(one.held.native_handle(), 0);
@@ -101,9 +101,9 @@ TEST(asio_acquire, is_promoted_from_the_queue) {
     scripted_server server;
     running_context context;
     const asio_client subject{context.io, options_for(server.address())};
-    auto call = subject.async_acquire("n", 400ms, net::use_future);
+    auto call = subject.async_acquire("n", 1200ms, net::use_future);
     auto connection = server.accept();
-    connection.expect_acquire("n", 400ms);
+    connection.expect_acquire("n", 1200ms);
     connection.send(waiting_frame);
     for (int beat = 0; beat < 5; ++beat) {
         connection.expect(heartbeat_byte);
@@ -157,7 +157,7 @@ TEST(asio_acquire, keeps_the_kind_of_an_error_and_what_is_known_of_it) {
     owned.expect_acquire("n", 10s);
     owned.send(waiting_frame);
     EXPECT_EQ(busy.get().code, errc::busy);
-    EXPECT_TRUE(owned.ends_within(prompt));
+    EXPECT_TRUE(owned.ends_within(soon));
 
     auto bounded = acquire(subject, {.wait = 50ms});
     auto queue = server.accept();
@@ -223,7 +223,7 @@ TEST_P(asio_cancel, leaves_the_queue_at_once) {
     connection.send(waiting_frame);
     expect_pending(call);
     net::post(context.io, [&] { signal.emit(GetParam()); });
-    EXPECT_TRUE(connection.ends_within(prompt));
+    EXPECT_TRUE(connection.ends_within(soon));
     const auto result = call.get();
     EXPECT_EQ(result.code, net::error::operation_aborted);
     EXPECT_EQ(result.held.failure()->at(), stage::queued);
@@ -251,7 +251,7 @@ TEST_P(asio_cancel, gives_back_a_grant_whose_handler_did_not_run_yet) {
     }
     io.run();
     EXPECT_EQ(told, net::error::operation_aborted);
-    EXPECT_TRUE(connection.ends_within(prompt));
+    EXPECT_TRUE(connection.ends_within(soon));
 }
 
 TEST_P(asio_cancel, of_a_wait_for_the_loss_leaves_the_lock_as_it_is) {
@@ -392,8 +392,8 @@ TEST(asio_context, may_end_with_everything_under_way) {
         queued = server.accept();
         queued->expect_acquire("m", 10s);
     }
-    EXPECT_TRUE(queued->ends_within(prompt));
-    EXPECT_TRUE(held->ends_within(prompt));
+    EXPECT_TRUE(queued->ends_within(soon));
+    EXPECT_TRUE(held->ends_within(soon));
 }
 
 TEST(asio_context, may_be_a_strand_or_a_pool) {
@@ -453,7 +453,7 @@ TEST(asio_context, with_many_threads_and_many_claims) {
 TEST(asio_context, in_a_forked_child_reports_that_the_lock_is_the_parents) {
     scripted_server server;
     running_context context;
-    granted one{context.io, server, 400ms};
+    granted one{context.io, server, 1200ms};
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {

@@ -62,7 +62,7 @@ TEST_P(driven_over_tls, waits_in_the_queue_without_a_thread) {
     auto result = result_of(subject, asked);
     EXPECT_EQ(result.held.token(), 7U);
     result.held.release();
-    EXPECT_TRUE(connection.ends_within(prompt));
+    EXPECT_TRUE(connection.ends_within(soon));
     EXPECT_TRUE(connection.heard_close_notify());
 }
 

@@ -1,6 +1,7 @@
 """A whole installation: what is in it, and that nothing is left out of the components that packages are made of."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -41,3 +42,16 @@ def test_a_component_has_its_files(parts, name):
 def test_components_are_all_there_is_and_share_nothing(parts, tmp_path):
     assert sum(len(files) for files in parts.values()) == len(set().union(*parts.values()))
     assert set().union(*parts.values()) == installed(tmp_path / "prefix", "--strip")
+
+
+def test_links_of_installed_documents_lead_to_installed_ones(tmp_path):
+    """But for those to the sources: tests, examples, deploy and the like."""
+    installed(tmp_path)
+    documents = tmp_path / "share/doc/monolock"
+    dead = []
+    for page in documents.rglob("*.md"):
+        for target in re.findall(r"\]\(([^)#:\s]+\.(?:md|yaml))(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            leads_to = os.path.relpath(page.parent / target, documents)
+            if (leads_to.startswith("docs/") or "/" not in leads_to) and not (documents / leads_to).exists():
+                dead.append(f"{page.relative_to(documents)}: {target}")
+    assert not dead

@@ -143,6 +143,7 @@ describe('the page', {concurrency: 4}, () => {
     assert.ok((await dialog(page).innerText()).includes(names[0]));
     await dialog(page).getByRole('button', {name: 'Release'}).click();
     await dialog(page).getByText('Done:').waitFor();
+    await page.getByText('it does not exist now').waitFor();
     assert.equal(await page.evaluate(() => window.hurt), undefined);
     assert.equal(await page.locator('#injected').count(), 0);
   });
