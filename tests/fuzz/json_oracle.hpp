@@ -22,6 +22,7 @@ struct json_node {
     kind what = kind::null;
     std::string key;               // of a member
     std::string text;              // of a string
+    double number = 0;             // of a number
     std::vector<json_node> items;  // of an array; the members of an object
 
     // Null if there is none, or more than one.
@@ -105,7 +106,7 @@ private:
                 break;
             default:
                 into.what = number;
-                take_number();
+                take_number(into);
         }
     }
 
@@ -131,7 +132,7 @@ private:
         }
         return count;
     }
-    void take_number() {
+    void take_number(json_node& into) {
         const std::string_view begin = left_;
         skip("-");
         const bool zero = peek() == '0';
@@ -145,7 +146,8 @@ private:
             wrong_ = take_digits() == 0 || wrong_;
         }
         const std::string token{begin.substr(0, begin.size() - left_.size())};
-        wrong_ = wrong_ || std::isinf(std::strtod(token.c_str(), nullptr));
+        into.number = std::strtod(token.c_str(), nullptr);
+        wrong_ = wrong_ || std::isinf(into.number);
     }
 
     void take_string(std::string& into) {
