@@ -17,9 +17,11 @@ namespace monolock::testing {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-// The case allows so much between a cause and its effect. For expect_timely(): a busy machine may take longer.
+// The case allows so much between a cause and its effect. For expect_timely(): a busy machine may
+// take longer.
 inline constexpr milliseconds prompt{50};
-// At once, where no case names a time: far from every lease and timeout that could be the cause instead.
+// At once, where no case names a time: far from every lease and timeout that could be the cause
+// instead.
 inline constexpr milliseconds soon{500};
 
 [[nodiscard]] inline client make_client(const std::string& address) {
