@@ -155,6 +155,7 @@ private:
     boost::asio::signal_set signals_{loop_, SIGTERM, SIGINT, SIGHUP};
     loop_timer timer_{loop_};
     loop_timer grant_timer_{loop_};
+    bool delays_grants_ = false;  // of a server by itself
     service_manager manager_{loop_, log_};
     reload reload_{loop_, log_};
     std::optional<admin::standing::last_reload> reloaded_;
@@ -339,6 +340,7 @@ heap_keeper::crowd server::count_sessions() {
 
 admin::standing server::stand() const {
     return {.state = health_.state(),
+            .delays_grants = coordinator_ ? coordinator_->status().delays_grants : delays_grants_,
             .sessions_max = static_cast<std::uint64_t>(around_.accepting.budget.connections_max()),
             .acl_denials = around_.acl_denials,
             .accept_errors = around_.accepting.errors,
@@ -653,12 +655,14 @@ void server::delay_grants() {
         return;
     }
     around_.tokens.close();
+    delays_grants_ = true;
     log_.write(log_level::info, grant_delay_begins,
                {{.key = "grant_delay", .value = config::format_duration(delay)}});
     grant_timer_.expires_after(delay);
     grant_timer_.async_wait([this](const boost::system::error_code& stopped) {
         if (!stopped) {
             around_.tokens.open();
+            delays_grants_ = false;
             log_.write(log_level::info, grant_delay_over);
             for (const auto& each : around_.shards) {
                 each->retry_grants();

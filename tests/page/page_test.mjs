@@ -277,6 +277,41 @@ describe('the page', {concurrency: 4}, () => {
     await isLive(page);
   });
 
+  scenario('many pages of one browser leave each other connections', async ({server, open}) => {
+    await server.claim('one');
+    const pages = [await open()];
+    while (pages.length < 8) {
+      const page = await pages[0].context().newPage();
+      await page.goto(`${server.origin}/`);
+      pages.push(page);
+    }
+    const modes = () => Promise.all(pages.map(mode));
+    const ofMode = (all, word) => all.filter(each => each === word).length;
+    await waitUntil(async () => {
+      const all = await modes();
+      return ofMode(all, 'live') === 4 && ofMode(all, 'polling every 2 s') === 4;
+    }, 'four are live');
+    const [live, polling] = await Promise.all(['live', 'polling every 2 s'].map(async word => pages[(await modes()).indexOf(word)]));
+    await (live === pages[0] ? hide(live) : live.close());
+    await hide(polling);
+    await show(polling);
+    await isLive(polling);
+  });
+
+  scenario('says so when claims only queue, and offers nothing that cannot be', async ({server, open}) => {
+    await server.claim('waits');
+    const page = await open('/');
+    await page.locator('#problems li', {hasText: 'Claims only queue yet'}).waitFor();
+    await page.goto(`${server.origin}${hrefOf('waits')}`);
+    await page.getByText('grants are withheld for now').waitFor();
+    assert.equal(await page.getByRole('button', {name: 'Release…'}).count(), 0);
+    await page.goto(`${server.origin}/#/lock`);
+    await page.getByText('Not known').first().waitFor();
+    assert.equal(await page.getByRole('button', {name: 'Release…'}).count(), 0);
+    await page.goto(`${server.origin}/#/locks?sort=toString`);
+    await page.locator('.summary', {hasText: '1–1 of 1'}).waitFor();
+  }, {flags: ['-grant-delay', '1h'], complains: true});
+
   scenario('filters, sorts and turns pages by the server', async ({server, open}) => {
     const names = Array.from({length: 70}, (_, index) => `job-${String(index).padStart(2, '0')}`);
     await Promise.all(names.map(name => server.claim(name)));

@@ -96,8 +96,6 @@ void append_role(std::string& out, const role_status& now) {
     out += ",\"term\":";
     out += now.term ? std::to_string(now.term->value) : "null";
     out += ',';
-    append_flag(out, "delays_grants", now.delays_grants);
-    out += ',';
     append_number(out, "failovers", now.failovers);
     out += ',';
     append_number(out, "etcd_errors", now.etcd_errors);
@@ -353,6 +351,8 @@ response admin_api::info() const {
     append_text(out, "version", MONOLOCK_VERSION);
     out += ',';
     append_text(out, "state", server.state);
+    out += ',';
+    append_flag(out, "delays_grants", server.delays_grants);
     out += ',';
     append_number(out, "uptime_ms",
                   static_cast<std::uint64_t>(

@@ -32,7 +32,8 @@ struct configured {
 
 // What /api/info says of the server besides what its shards count.
 struct standing {
-    std::string_view state;  // health::state()
+    std::string_view state;      // health::state()
+    bool delays_grants = false;  // it serves, and claims only queue yet
     std::uint64_t sessions_max = 0;
     std::uint64_t acl_denials = 0;
     std::uint64_t accept_errors = 0;

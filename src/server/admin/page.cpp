@@ -49,7 +49,10 @@ const web::embedded_file* file_at(std::string_view path) {
     if (path == "/") {
         return find("index.html");
     }
-    return path.starts_with(folder) ? find(path.substr(folder.size())) : nullptr;
+    if (!path.starts_with(folder) || path.ends_with(".html")) {
+        return nullptr;  // what the page asks for is told from the page's own place
+    }
+    return find(path.substr(folder.size()));
 }
 
 }  // namespace

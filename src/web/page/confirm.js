@@ -47,6 +47,7 @@ export class Confirmation {
       Confirmation.#open = null;
     }, {once: true});
     box().showModal();
+    box().scrollTop = 0;  // the button that has the focus is at its end
   }
 
   #compare(lock) {

@@ -8,6 +8,24 @@ const INFO_PATIENCE = 4000;
 const STREAM_SILENCE = 5000;  // it speaks each second
 const STREAM_AGAIN = 15_000;
 
+// A browser makes six connections to a server, and a stream is one for good: if every page had one, the seventh would
+// not even load. A place of these four, as a function that gives it back; null if all are taken. Where the browser
+// cannot count its pages (plain HTTP from another machine) each has one.
+const STREAMS_OF_A_BROWSER = 4;
+
+async function takePlace() {
+  for (let place = 0; navigator.locks && place < STREAMS_OF_A_BROWSER; ++place) {
+    const leave = await new Promise(resolve => {
+      navigator.locks.request(`stream ${place}`, {ifAvailable: true},
+        mine => mine ? new Promise(done => resolve(done)) : resolve(null));
+    });
+    if (leave) {
+      return leave;
+    }
+  }
+  return navigator.locks ? null : () => {};
+}
+
 // Calls a task again and again, while the page is seen: `interval` after it ended, or ten times as long as it took, so
 // that a large server has its rest. soon() is for news.
 export class Repeater {
@@ -95,6 +113,8 @@ export class Repeater {
 // Events: 'figures', 'changes', 'info', 'mode', each with its `detail`.
 export class Live extends EventTarget {
   #stream = null;
+  #attempt = 0;        // at a stream
+  #leave = () => {};
   #watch = 0;
   #again = 0;
   #changes = [];
@@ -151,9 +171,20 @@ export class Live extends EventTarget {
 
   // --- the stream
 
-  #open() {
+  async #open() {
     this.#close();
     clearTimeout(this.#again);
+    const attempt = this.#attempt;
+    const leave = await takePlace();
+    if (attempt !== this.#attempt) {
+      leave?.();
+      return;
+    }
+    if (!leave) {
+      this.#lose();
+      return;
+    }
+    this.#leave = leave;
     const stream = new EventSource(EVENTS);
     this.#stream = stream;
     this.#hear();
@@ -173,6 +204,9 @@ export class Live extends EventTarget {
   #close() {
     this.#stream?.close();
     this.#stream = null;
+    ++this.#attempt;
+    this.#leave();
+    this.#leave = () => {};
     clearTimeout(this.#watch);
   }
 

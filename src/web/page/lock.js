@@ -47,8 +47,10 @@ export class Lock {
   }
 
   open(main) {
-    this.#release = el('button', {type: 'button', class: 'danger', onclick: () => this.#confirmRelease()}, 'Release…');
-    this.#more = el('button', {type: 'button', onclick: () => this.#showMore()}, `Show ${QUEUE_STEP} more`);
+    this.#release = el('button', {
+      type: 'button', class: 'danger', hidden: true, onclick: () => this.#confirmRelease(),
+    }, 'Release…');
+    this.#more = el('button', {type: 'button', hidden: true, onclick: () => this.#showMore()}, `Show ${QUEUE_STEP} more`);
     this.#range = el('select', {id: 'range', onchange: () => this.#drawTimeline()},
       RANGES.map(([key, word]) => el('option', {value: key}, word)));
     this.#owner.append(

@@ -27,7 +27,7 @@ export class Locks {
 
   constructor(live, parameters) {
     this.#match = parameters.get('match') ?? '';
-    this.#sort = ORDERS[parameters.get('sort')] ? parameters.get('sort') : 'name';
+    this.#sort = Object.hasOwn(ORDERS, parameters.get('sort')) ? parameters.get('sort') : 'name';
     this.#from = Math.max(0, Number.parseInt(parameters.get('from') ?? '0', 10) || 0);
   }
 

@@ -44,7 +44,7 @@ function showProblems() {
 function go() {
   const address = location.hash.startsWith('#/') ? location.hash.slice(1) : '/';
   const [path, query = ''] = address.split(/\?(.*)/s);
-  const View = VIEWS[path] ?? Overview;
+  const View = Object.hasOwn(VIEWS, path) ? VIEWS[path] : Overview;
   const isFirst = view === null;
   view?.close();
   main.replaceChildren();

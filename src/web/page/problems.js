@@ -63,17 +63,19 @@ export function problemsOf(records, mode, answeredText) {
 }
 
 function stateProblems(info, add) {
-  const {state, failover, uptime_ms: uptime} = info;
+  const {state, failover, delays_grants: delays, uptime_ms: uptime} = info;
   if (state === 'stalled') {
     add('bad', 'A shard has stalled', 'Its locks stand still: no grants, no answers to heartbeats. Restart the process.');
   } else if (state === 'shutting down') {
-    add('warn', 'The server is shutting down', 'All owners are told to stop.');
+    add('warn', 'The server is shutting down', 'Owners are told to stop once its shutdown delay is over.');
   } else if (state === 'starting') {
     add('note', 'The server is starting');
+  } else if (state === 'standby' && failover?.active_server) {
+    add('note', 'Standby: another server is active', failover.active_server);
   } else if (state === 'standby') {
-    add('note', 'Standby: another server is active', failover?.active_server || 'Nobody knows which one.');
+    add('warn', 'Standby: no active server is known', 'Nobody is granted a lock here.');
   }
-  if (failover?.delays_grants) {
+  if (delays) {
     add('warn', 'Claims only queue yet', 'Grants begin once owners of before have surely stopped.');
   }
   if (failover && failover.last_error && state !== 'serving') {
