@@ -351,7 +351,7 @@ arguments parse_help(std::span<const char* const> topics) {
     if (topics.size() == 1 && topics.front() == std::string_view{"run"}) {
         return run_help();
     }
-    if (topics.size() == 1 && topics.front() == std::string_view{"audit"}) {
+    if (topics.front() == std::string_view{"audit"}) {  // all of it is on one page
         return audit_help();
     }
     if (topics.size() == 1 && topics.front() == std::string_view{"health"}) {

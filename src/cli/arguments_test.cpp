@@ -210,6 +210,7 @@ TEST(arguments, mistakes_get_a_hint) {
     EXPECT_THAT(why_not({"run", "--waits", "3s", "n", "c"}), HasSubstr(R"("--waits")"));
     EXPECT_THAT(why_not({"run", "--wait"}), HasSubstr("--wait needs a value"));
     EXPECT_THAT(why_not({"help", "walk"}), HasSubstr("help on: run"));
+    EXPECT_EQ(help_of({"help", "audit", "report"}), help_of({"help", "audit"}));
 }
 
 TEST(arguments, help_lists_options_and_exit_codes) {

@@ -1,5 +1,6 @@
 #include "cli/audit_arguments.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -230,7 +231,10 @@ audit_arguments parse_audit_arguments(std::span<const char* const> words) {
     }
     const std::string_view verb = words.front();
     const auto rest = words.subspan(1);
-    if (verb == "help" || asks_for_help(verb) || (!rest.empty() && asks_for_help(rest.front()))) {
+    // Behind "--" everything is a file.
+    const auto options_end = std::ranges::find(rest, std::string_view{"--"});
+    if (verb == "help" || asks_for_help(verb) ||
+        std::any_of(rest.begin(), options_end, asks_for_help)) {
         return audit_help();
     }
     if (verb == "verify") {

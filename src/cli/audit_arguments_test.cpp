@@ -27,6 +27,15 @@ TEST(audit_arguments, help_behind_a_command) {
     }
 }
 
+TEST(audit_arguments, help_behind_files_but_not_behind_the_end_of_options) {
+    EXPECT_TRUE(std::holds_alternative<help>(
+        parse_audit_arguments(words{"report", "a.log", "-o", "b.html", "--help"})));
+    EXPECT_TRUE(std::holds_alternative<help>(parse_audit_arguments(words{"verify", "a", "-h"})));
+    const auto named =
+        std::get<audit_verify_options>(parse_audit_arguments(words{"verify", "--", "--help"}));
+    EXPECT_EQ(named.files, (std::vector<std::string>{"--help"}));
+}
+
 TEST(audit_arguments, verify) {
     const auto plain =
         std::get<audit_verify_options>(parse_audit_arguments(words{"verify", "a", "-"}));

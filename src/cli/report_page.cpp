@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "telemetry/escape.hpp"
-#include "web/timeline_files.hpp"
+#include "web/shared_files.hpp"
 
 namespace monolock::cli {
 
@@ -78,10 +78,11 @@ std::string data_of(const telemetry::audit_report& report, const audit_report_op
 std::string report_page(const telemetry::audit_report& report, const audit_report_options& told,
                         telemetry::wall_time made, std::string_view version) {
     const auto files = report_files();
-    const auto drawing = web::timeline_files();
+    const auto drawing = web::shared_files();
     const std::string style = std::string{file_called(drawing, "timeline.css")} +
                               std::string{file_called(files, "report/report.css")};
-    const std::string script = std::string{file_called(drawing, "timeline.js")} +
+    const std::string script = std::string{file_called(drawing, "names.js")} +
+                               std::string{file_called(drawing, "timeline.js")} +
                                std::string{file_called(files, "report/report.js")};
     const std::string data = data_of(report, told, made, version);
     const std::string style_hash = hash_of(style);

@@ -307,14 +307,18 @@ std::string audit_report::cut(std::string_view text) const {
     return std::string{text.substr(0, size)} + std::string{ellipsis};
 }
 
+// Of a time after its last record a log says nothing, not even who goes on owning what.
+bool audit_report::tells_of_the_time() const noexcept {
+    return first_.has_value() || (has_earlier_ && has_later_);
+}
+
 void audit_report::append_head(std::string& out) const {
     append_field(out, "records", records_);
     out += ',';
     append_field(out, "lost", lost_);
     out += ',';
     append_field(out, "unreadable", unreadable_);
-    if (first_) {
-        // What the log tells of the time that was asked for.
+    if (tells_of_the_time()) {
         out += ',';
         append_field(out, "from", ms_of(has_earlier_ ? *filter_.since : *first_));
         out += ',';
@@ -390,9 +394,11 @@ std::string audit_report::to_json() const {
         out += std::exchange(separator, ",");
         append_lock(out, name, lock);
     }
-    for (const auto& [name, held] : before_) {  // owned all the time
-        out += std::exchange(separator, ",");
-        append_lock(out, name, {.figures = {}, .ownerships = {held}});
+    if (tells_of_the_time()) {
+        for (const auto& [name, held] : before_) {  // owned all the time
+            out += std::exchange(separator, ",");
+            append_lock(out, name, {.figures = {}, .ownerships = {held}});
+        }
     }
     out += "],";
     append_incidents(out);

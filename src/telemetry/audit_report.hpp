@@ -91,6 +91,7 @@ private:
     [[nodiscard]] std::size_t owner_of(const audit_record& record);
     [[nodiscard]] std::string cut(std::string_view text) const;
 
+    [[nodiscard]] bool tells_of_the_time() const noexcept;
     void append_head(std::string& out) const;
     void append_lock(std::string& out, std::string_view name, const lock_history& lock) const;
     void append_incidents(std::string& out) const;

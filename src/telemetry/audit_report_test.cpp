@@ -167,6 +167,22 @@ TEST(audit_report, only_some_time) {
                                                        {"over", "[[1,null,-1,5000]]"}}));
 }
 
+// Who owned a lock when the log ends may have lost it since.
+TEST(audit_report, a_time_after_the_log_is_told_nothing_of) {
+    const auto since = audit_report_filter{.since = at(10), .until = {}, .wants_lock = {}};
+    const json after = report(audit_report{since}, granted(1, "a", 1));
+    EXPECT_EQ(after["locks"].size(), 0U);
+    EXPECT_FALSE(after.contains("from"));
+
+    const auto between = audit_report_filter{.since = at(10), .until = at(20), .wants_lock = {}};
+    const json amidst =
+        report(audit_report{between}, granted(1, "a", 1), released(30, "a", 1, 29s));
+    EXPECT_EQ(amidst["records"], 0);
+    EXPECT_EQ(ownerships(amidst["locks"][0]).dump(), "[[1,null,-1,0]]");
+    EXPECT_EQ(amidst["from"], begin_ms + 10'000);
+    EXPECT_EQ(amidst["to"], begin_ms + 20'000);
+}
+
 TEST(audit_report, nothing_is_left_out_in_silence) {
     const audit_report_limits few{
         .locks_max = 2, .ownerships_max = 3, .owners_max = 2, .incidents_max = 2};

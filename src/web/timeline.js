@@ -236,7 +236,7 @@ export function describeTimeline(timeline) {
   const ended = reason => timeline.intervals.filter(each => each.end === reason).length;
   const words = [
     `${count} ${count === 1 ? 'ownership' : 'ownerships'} by ${owners} ${owners === 1 ? 'owner' : 'owners'}`,
-    `in ${duration(timeline.to - timeline.from)} up to ${clock(timeline.to)} UTC`,
+    `in ${duration(timeline.to - timeline.from)} up to ${clock(timeline.to, 0)} UTC`,
   ];
   for (const [reason, {word}] of Object.entries(ENDS)) {
     if (reason !== 'graceful' && ended(reason) > 0) {

@@ -103,7 +103,7 @@ test('words for those who do not see it', () => {
     'a, from 09:00:00, for 10 s, ended by an operator, waited 1.5 s, token 1');
   assert.match(describeInterval(held('a', 0, null)), /still owns it/);
   assert.equal(describeTimeline(timeline([held('a', 0, 10, 'expired'), held('b', 10, null)])),
-    '2 ownerships by 2 owners, in 1 min 40 s up to 09:01:40 UTC, 1 fell silent');
+    '2 ownerships by 2 owners, in 1 min 40 s up to 2026-03-01 09:01:40 UTC, 1 fell silent');
 });
 
 test('every end that is no release has a shape of its own', () => {

@@ -1,4 +1,4 @@
-// Draws the page of `monolockctl audit report` from the data in it. Stands behind timeline.js in one module. Texts
+// Draws the page of `monolockctl audit report` from the data in it. Stands behind names.js and timeline.js in one module. Texts
 // of strangers go in as text, never as markup.
 
 const data = JSON.parse(document.getElementById('data').textContent);
@@ -19,11 +19,8 @@ function html(tag, attributes = {}, ...children) {
   return made;
 }
 
-// Characters that are not seen, or that turn the direction of writing, are written out: no name looks like another.
-function shown(name) {
-  const text = name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, each => `\\u{${each.codePointAt(0).toString(16)}}`);
-  return text.trim() === text && text !== '' ? text : `"${text}"`;
-}
+// No name looks like another, and the empty one like something.
+const shown = name => name === '' ? '""' : plainName(name);
 
 const number = new Intl.NumberFormat('en');
 const plural = (count, noun) => `${number.format(count)} ${noun}${count === 1 ? '' : 's'}`;

@@ -7,7 +7,7 @@
 
 #include "server/admin/api_call.hpp"
 #include "web/page_files.hpp"
-#include "web/timeline_files.hpp"
+#include "web/shared_files.hpp"
 
 namespace monolock::server::admin {
 
@@ -34,7 +34,7 @@ std::string_view content_type_of(std::string_view name) {
 }
 
 const web::embedded_file* find(std::string_view name) {
-    for (const auto files : {web::page_files(), web::timeline_files()}) {
+    for (const auto files : {web::page_files(), web::shared_files()}) {
         const auto found = std::find_if(files.begin(), files.end(),
                                         [name](const auto& each) { return each.name == name; });
         if (found != files.end()) {

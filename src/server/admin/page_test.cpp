@@ -6,7 +6,7 @@
 #include <string>
 
 #include "web/page_files.hpp"
-#include "web/timeline_files.hpp"
+#include "web/shared_files.hpp"
 
 namespace monolock::server::admin {
 namespace {
@@ -27,7 +27,7 @@ TEST(page, is_whole) {
     ASSERT_TRUE(page);
     EXPECT_EQ(page->code, http::status::ok);
     EXPECT_EQ(page->content_type, "text/html; charset=utf-8");
-    for (const auto files : {web::page_files(), web::timeline_files()}) {
+    for (const auto files : {web::page_files(), web::shared_files()}) {
         for (const web::embedded_file& each : files) {
             if (each.name == "index.html") {
                 continue;

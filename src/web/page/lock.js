@@ -3,8 +3,9 @@
 import {ApiError, ask, callText, calls} from './api.js';
 import {Confirmation} from './confirm.js';
 import {Repeater} from './live.js';
+import {plainName} from './names.js';
+import {count, el, plural, reconcile, setAge, setShown, setText, shownName, shortly, whoOf} from './text.js';
 import {ENDS, TimelineView, clock, duration, intervalsOf} from './timeline.js';
-import {count, el, plainName, plural, reconcile, setAge, setShown, setText, shownName, shortly, whoOf} from './text.js';
 
 const QUEUE_STEP = 100;
 const RANGES = [

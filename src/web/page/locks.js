@@ -3,7 +3,8 @@
 import {ApiError, ask, callText, calls} from './api.js';
 import {Repeater} from './live.js';
 import {isLate, lockHref} from './lock.js';
-import {count, el, plainName, reconcile, setAge, setText, shortly, shownName, whoOf} from './text.js';
+import {plainName} from './names.js';
+import {count, el, reconcile, setAge, setText, shortly, shownName, whoOf} from './text.js';
 
 const PAGE = 50;
 const ORDERS = {name: 'Name', waiters: 'Longest queue first', held: 'Held longest first'};

@@ -3,9 +3,10 @@
 import {ApiError, EVENTS, RECENT, ask, callText, calls} from './api.js';
 import {Repeater} from './live.js';
 import {lockHref} from './lock.js';
+import {plainName} from './names.js';
 import {Plot} from './plot.js';
+import {count, el, rate, reconcile, setAge, setShown, setText, shownName, whoOf} from './text.js';
 import {ENDS, clock, duration} from './timeline.js';
-import {count, el, plainName, rate, reconcile, setAge, setShown, setText, shownName, whoOf} from './text.js';
 
 const CHANGES_SHOWN = RECENT;
 const QUEUES_SHOWN = 5;

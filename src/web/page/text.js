@@ -1,6 +1,7 @@
 // Text on the page. What strangers chose (lock names, identities) goes in as text nodes only, and characters that
 // could hide or rearrange what stands around them are shown by their numbers.
 
+import {piecesOf} from './names.js';
 import {duration} from './timeline.js';
 
 // el('p', {class: 'x', onclick: f}, child, 'text', [more])
@@ -28,42 +29,11 @@ export function setShown(node, shown) {
   node.hidden = !shown;
 }
 
-// Control and format characters (direction marks among them), separators, what is not assigned or private, blanks
-// that are no space, marks with nothing to stand on, and more than two marks in a row.
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\u115f\u1160\u2800\u3164\uffa0]|(?! )\p{Zs}/u;
-const MARK = /\p{M}/u;
-
-// Pieces of a name: {text} as it is, {code} what is shown instead of a character.
-export function piecesOf(name) {
-  const pieces = [];
-  const points = [...name];
-  let marks = Infinity;
-  points.forEach((point, index) => {
-    const isMark = MARK.test(point);
-    marks = isMark ? marks + 1 : 0;
-    const atEdge = point === ' ' && (index === 0 || index === points.length - 1 || points[index - 1] === ' ');
-    if (HIDDEN.test(point) || atEdge || (isMark && marks > 2)) {
-      marks = isMark ? marks : Infinity;
-      pieces.push({code: atEdge ? '␣' : `\\u{${point.codePointAt(0).toString(16)}}`});
-    } else if (pieces.at(-1)?.text !== undefined) {
-      pieces.at(-1).text += point;
-    } else {
-      pieces.push({text: point});
-    }
-  });
-  return pieces;
-}
-
 // In one direction whatever stands around it.
 export function shownName(name, attributes = {}) {
   const pieces = piecesOf(name);
   const children = pieces.map(({text, code}) => text ?? el('span', {class: 'code'}, code));
   return el('bdi', {class: 'name', ...attributes}, children);
-}
-
-// The same as a string, for titles and labels.
-export function plainName(name) {
-  return piecesOf(name).map(({text, code}) => text ?? code).join('');
 }
 
 // The identity of a claim, or else its address.

@@ -1,4 +1,4 @@
-#include "web/timeline_files.hpp"
+#include "web/shared_files.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,12 @@
 namespace monolock::web {
 namespace {
 
-TEST(timeline_files, are_the_files_of_the_source) {
-    ASSERT_EQ(timeline_files().size(), 2U);
-    EXPECT_EQ(timeline_files()[0].name, "timeline.js");
-    EXPECT_EQ(timeline_files()[1].name, "timeline.css");
-    for (const embedded_file& each : timeline_files()) {
+TEST(shared_files, are_the_files_of_the_source) {
+    ASSERT_EQ(shared_files().size(), 3U);
+    EXPECT_EQ(shared_files()[0].name, "names.js");
+    EXPECT_EQ(shared_files()[1].name, "timeline.js");
+    EXPECT_EQ(shared_files()[2].name, "timeline.css");
+    for (const embedded_file& each : shared_files()) {
         std::ifstream file{std::filesystem::path{MONOLOCK_WEB_SOURCE} / each.name,
                            std::ios::binary};
         ASSERT_TRUE(file) << each.name;
