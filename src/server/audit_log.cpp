@@ -83,6 +83,7 @@ public:
     void report_what_is_left();
 
     [[nodiscard]] std::uint64_t lost_events() const;
+    [[nodiscard]] bool is_refused() const;
 
     // The thread's function.
     void run();
@@ -178,6 +179,11 @@ void audit_log::worker::report_unwritten(std::uint64_t events) {
 std::uint64_t audit_log::worker::lost_events() const {
     const std::lock_guard held{mutex_};
     return queue_.lost();
+}
+
+bool audit_log::worker::is_refused() const {
+    const std::lock_guard held{mutex_};
+    return complained_;
 }
 
 void audit_log::worker::run() {
@@ -338,6 +344,10 @@ void audit_log::finish(core::nanoseconds time_max) {
 
 std::uint64_t audit_log::lost_events() const {
     return worker_->lost_events();
+}
+
+bool audit_log::is_refused() const {
+    return worker_->is_refused();
 }
 
 }  // namespace monolock::server

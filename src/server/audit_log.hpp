@@ -70,6 +70,8 @@ public:
     void finish(core::nanoseconds time_max);
 
     [[nodiscard]] std::uint64_t lost_events() const;
+    // It cannot be written at present, and events wait in memory: what the diagnostic log says.
+    [[nodiscard]] bool is_refused() const;
 
 private:
     class worker;

@@ -346,6 +346,7 @@ admin::standing server::stand() const {
             .accept_errors = around_.accepting.errors,
             .tls_handshake_errors = around_.tls_handshake_errors,
             .audit_lost_events = audit_ ? audit_->lost_events() : 0,
+            .audit_is_refused = audit_ && audit_->is_refused(),
             .reloaded = reloaded_};
 }
 

@@ -213,8 +213,28 @@ def test_a_unix_peer_and_a_unix_socket(start_server, tmp_path):
     server = start_server("-admin-listen", f"unix:{admin}", listen=f"unix:{tmp_path}/m.sock")
     assert stat.S_IMODE(os.stat(admin).st_mode) == 0o660
     with server.owner("local"):
-        answer = fetch(str(admin), "/api/locks/local", fields=[("Host", "anything"), ("Origin", "null")])
+        answer = fetch(str(admin), "/api/locks/local", fields=[("Host", "anything")])
         assert json.loads(answer.text)["holder"]["remote_addr"] == f"unix:pid={os.getpid()},uid={os.getuid()}"
+
+
+def test_no_page_uses_a_unix_socket_through_ssh_and_a_browser(start_server, tmp_path):
+    """The operator's own page does."""
+    admin = tmp_path / "admin.sock"
+    server = start_server("-admin-listen", f"unix:{admin}")
+    here = [("Host", "localhost:9091"), ("User-Agent", "Mozilla/5.0"), ("Sec-Fetch-Site", "same-origin")]
+    with server.owner("guarded") as owner:
+        for fields in ([("Host", "evil.example:9091"), ("User-Agent", "Mozilla/5.0")],
+                       [("Host", "localhost:9091"), ("Origin", "http://evil.example"), ("Sec-Fetch-Site", "cross-site")],
+                       [("Host", "localhost:9091"), ("Origin", "null")],
+                       [("Host", "evil.example"), ("Sec-Fetch-Site", "same-origin")]):
+            for target in ("/", "/api/info"):
+                assert fetch(str(admin), target, fields=fields).status == 403
+            assert fetch(str(admin), "/api/lock/release?name=guarded", method="POST", fields=fields).status == 403
+        owner.heartbeat().expect_acquired()
+        assert fetch(str(admin), "/", fields=here).status == 200
+        released = fetch(str(admin), "/api/lock/release?name=guarded", method="POST",
+                         fields=[*here, ("Origin", "http://localhost:9091")])
+        assert released.status == 200
 
 
 def test_who_reaches_it_from_elsewhere_is_warned_about(start_server):

@@ -302,8 +302,8 @@ http::task<response> admin_api::answer(http::request what) {
 }
 
 http::task<response> admin_api::decide(http::request what) {
-    if (host_) {
-        if (const auto why = objection(what, *host_)) {
+    if (host_ || is_of_a_browser(what)) {
+        if (const auto why = objection(what, host_.value_or(""))) {
             co_return refuse(status::forbidden, *why);
         }
     }
@@ -353,6 +353,8 @@ response admin_api::info() const {
     append_text(out, "state", server.state);
     out += ',';
     append_flag(out, "delays_grants", server.delays_grants);
+    out += ',';
+    append_flag(out, "audit_log_refused", server.audit_is_refused);
     out += ',';
     append_number(out, "uptime_ms",
                   static_cast<std::uint64_t>(

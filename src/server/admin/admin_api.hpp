@@ -39,6 +39,7 @@ struct standing {
     std::uint64_t accept_errors = 0;
     std::uint64_t tls_handshake_errors = 0;
     std::uint64_t audit_lost_events = 0;
+    bool audit_is_refused = false;  // events wait in memory
 
     struct last_reload {
         telemetry::wall_time at;
@@ -53,7 +54,7 @@ struct standing {
 class admin_api {
 public:
     // The surroundings, whose shards must remember ownership, must outlive this. The host is the
-    // one that -admin-listen names; absent: a Unix socket, which no browser reaches.
+    // one that -admin-listen names; absent: a Unix socket.
     admin_api(loop& on, shard_surroundings& around, std::optional<std::string> host);
     admin_api(const admin_api&) = delete;
     admin_api& operator=(const admin_api&) = delete;

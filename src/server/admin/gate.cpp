@@ -89,4 +89,13 @@ std::optional<std::string> objection(const http::request& to, std::string_view c
     return std::nullopt;
 }
 
+// A page's script can change none of these but, in some browsers, the User-Agent.
+bool is_of_a_browser(const http::request& what) {
+    return std::any_of(what.fields.begin(), what.fields.end(), [](const http::field& each) {
+        const std::string name = lower(each.name);
+        return name == "origin" || name == "referer" || name.starts_with("sec-fetch-") ||
+               (name == "user-agent" && each.value.starts_with("Mozilla/"));
+    });
+}
+
 }  // namespace monolock::server::admin

@@ -40,6 +40,20 @@ TEST(gate, the_configured_host_is_ours) {
     EXPECT_FALSE(passes({{"Host", ""}}, ""));
 }
 
+TEST(gate, what_only_browsers_send) {
+    const auto of_a_browser = [](fields with) {
+        return is_of_a_browser(
+            {.method = "GET", .target = "/", .fields = std::move(with), .body = {}});
+    };
+    EXPECT_TRUE(of_a_browser({{"Host", "evil"}, {"origin", "null"}}));
+    EXPECT_TRUE(of_a_browser({{"sec-fetch-site", "none"}}));
+    EXPECT_TRUE(of_a_browser({{"Sec-Fetch-Mode", "cors"}}));
+    EXPECT_TRUE(of_a_browser({{"Referer", ""}}));
+    EXPECT_TRUE(of_a_browser({{"User-Agent", "Mozilla/5.0 (X11)"}}));
+    EXPECT_FALSE(of_a_browser({}));
+    EXPECT_FALSE(of_a_browser({{"Host", "x"}, {"User-Agent", "curl/8.0"}}));
+}
+
 TEST(gate, exactly_one_host) {
     EXPECT_FALSE(passes({}));
     EXPECT_FALSE(passes({{"Host", "localhost"}, {"hOST", "localhost"}}));
