@@ -61,6 +61,9 @@ public:
     // would fill its memory.
     void abort() noexcept;
 
+    // The same, and what was sent arrives all the same.
+    void close() noexcept;
+
     // Between two requests, or before the first, with nothing that the peer has yet to take.
     [[nodiscard]] bool is_idle() noexcept { return phase_ == phase::idle && unsent() == 0; }
     // Since when it has been idle, or busy.
@@ -89,8 +92,6 @@ private:
     [[nodiscard]] task<bool> send(std::string bytes);
     [[nodiscard]] task<void> linger();
     [[nodiscard]] task<void> wait_until_taken();
-    void close() noexcept;
-
     void enter(phase next) noexcept;
 
     // What is to happen then, unless something else is agreed before.

@@ -15,6 +15,8 @@ namespace {
 // A request is answered within milliseconds; whoever takes longer is a slow reader, and may have to
 // make room.
 constexpr std::chrono::seconds undisturbed{1};
+// The request of a connection that is new, or was just answered, may be on its way.
+constexpr std::chrono::milliseconds settling{250};
 constexpr std::chrono::milliseconds room_interval{5};
 // After an accept that failed for want of descriptors or memory.
 constexpr std::chrono::milliseconds retry_after{100};
@@ -80,11 +82,16 @@ bool http_server::make_room(std::chrono::steady_clock::time_point patient_until)
     };
     connection& chosen =
         *std::min_element(connections_.begin(), connections_.end(), gives_way_before);
+    const std::chrono::milliseconds left_alone = chosen.is_idle() ? settling : undisturbed;
     // Those who ask one thing after another are never long at it; so patience has an end.
-    if (!chosen.is_idle() && chosen.since() + undisturbed > now && now < patient_until) {
+    if (chosen.since() + left_alone > now && now < patient_until) {
         return false;
     }
-    chosen.abort();
+    if (chosen.is_idle()) {
+        chosen.close();  // nothing is on its way to it, and a browser that is told goes elsewhere
+    } else {
+        chosen.abort();
+    }
     return true;
 }
 

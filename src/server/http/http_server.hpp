@@ -32,8 +32,8 @@ private:
 
     [[nodiscard]] task<void> accept_all(watched_descriptor* listening);
     [[nodiscard]] task<void> pause(std::chrono::milliseconds time);
-    // Whether there is room for one more, or has been made. Who has only just asked is left alone
-    // for so long.
+    // Whether there is room for one more, or has been made. Who has only just asked, or come, is
+    // left alone for so long.
     [[nodiscard]] bool make_room(std::chrono::steady_clock::time_point patient_until);
     void start(posix::descriptor accepted);
 
