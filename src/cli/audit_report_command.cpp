@@ -41,6 +41,11 @@ int run_audit_report(const audit_report_options& told) {
     }
     telemetry::audit_report report{filter_of(told)};
     for_each_line(told.files, [&report](std::string_view line) { report.take(line); });
+    if (report.disordered() > 0) {
+        complain("warning: " + std::to_string(report.disordered()) +
+                 " grants stand behind later ones of their lock: name each file once, the oldest "
+                 "first (as in audit.log.2 audit.log.1 audit.log)");
+    }
     const std::string page =
         report_page(report, told, std::chrono::system_clock::now(), MONOLOCK_VERSION);
     if (told.output == "-") {

@@ -180,6 +180,10 @@ void audit_report::take(const audit_record& record) {
     }
     lock->figures.take(record.event);
     if (const auto* const granted = std::get_if<audit_granted>(&record.event)) {
+        if (!lock->ownerships.empty() &&
+            lock->ownerships.back().token >= granted->token.value) {
+            ++disordered_;
+        }
         begin(*lock, record, *granted);
     } else if (const auto* const released = std::get_if<audit_released>(&record.event)) {
         end(*lock, record, *released);
@@ -318,6 +322,8 @@ void audit_report::append_head(std::string& out) const {
     append_field(out, "lost", lost_);
     out += ',';
     append_field(out, "unreadable", unreadable_);
+    out += ',';
+    append_field(out, "disordered", disordered_);
     if (tells_of_the_time()) {
         out += ',';
         append_field(out, "from", ms_of(has_earlier_ ? *filter_.since : *first_));

@@ -183,6 +183,16 @@ TEST(audit_report, a_time_after_the_log_is_told_nothing_of) {
     EXPECT_EQ(amidst["to"], begin_ms + 20'000);
 }
 
+TEST(audit_report, files_in_the_wrong_order_are_noticed) {
+    EXPECT_EQ(report(audit_report{}, granted(5, "a", 7), released(6, "a", 7, 1s),
+                     granted(1, "a", 3), released(2, "a", 3, 1s))["disordered"],
+              1);
+    EXPECT_EQ(report(audit_report{}, granted(5, "a", 7), granted(5, "a", 7))["disordered"], 1);
+    EXPECT_EQ(report(audit_report{}, granted(5, "a", 7), granted(4, "b", 3),
+                     granted(6, "a", 8))["disordered"],
+              0);
+}
+
 TEST(audit_report, nothing_is_left_out_in_silence) {
     const audit_report_limits few{
         .locks_max = 2, .ownerships_max = 3, .owners_max = 2, .incidents_max = 2};

@@ -14,8 +14,10 @@ export function piecesOf(name) {
   points.forEach((point, index) => {
     const isMark = MARK.test(point);
     marks = isMark ? marks + 1 : 0;
+    // What is written out could otherwise be written by hand.
+    const isLikeOurs = point === '␣' || (point === '\\' && points[index + 1] === 'u' && points[index + 2] === '{');
     const atEdge = point === ' ' && (index === 0 || index === points.length - 1 || points[index - 1] === ' ');
-    if (HIDDEN.test(point) || atEdge || (isMark && marks > 2)) {
+    if (HIDDEN.test(point) || atEdge || isLikeOurs || (isMark && marks > 2)) {
       marks = isMark ? marks : Infinity;
       pieces.push({code: atEdge ? '␣' : `\\u{${point.codePointAt(0).toString(16)}}`});
     } else if (pieces.at(-1)?.text !== undefined) {

@@ -173,6 +173,16 @@ def test_a_log_is_never_overwritten(tmp_path):
     assert path.read_bytes() == before
 
 
+def test_files_in_the_wrong_order_are_complained_of(tmp_path):
+    newest = written(tmp_path / "audit.log", record(9, "granted", "a", token=9, wait_ms=0))
+    oldest = written(tmp_path / "audit.log.1", record(2, "granted", "a", token=2, wait_ms=0))
+    page = tmp_path / "report.html"
+    wrong = ctl("audit", "report", str(newest), str(oldest), "-o", str(page))
+    assert wrong.returncode == 0 and "oldest first" in wrong.stderr
+    right = ctl("audit", "report", str(oldest), str(newest), "-o", str(page))
+    assert right.returncode == 0 and right.stderr == ""
+
+
 def test_an_empty_log_is_a_page_too(tmp_path):
     data = report(written(tmp_path / "a.log")).data()
     assert data["records"] == 0 and data["locks"] == [] and "from" not in data

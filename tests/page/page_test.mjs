@@ -102,6 +102,8 @@ describe('the page', {concurrency: 4}, () => {
     await waitUntil(async () => await rows.count() === 2, 'two are left');
     assert.ok((await rows.nth(0).innerText()).includes(first.address));
     assert.ok((await rows.nth(1).innerText()).includes(third.address));
+    const focused = await page.evaluate(() => document.activeElement.tagName);
+    assert.equal(focused, 'H1', 'the button that had the focus is gone');
     const [act] = acts(page);
     assert.match(act, /^DELETE .*\/api\/lock\/waiter\?name=queue&id=\d+$/);
   });
@@ -276,6 +278,22 @@ describe('the page', {concurrency: 4}, () => {
     await show(page);
     await isLive(page);
   });
+
+  scenario('a part that did not arrive is fetched again', async ({server, open}) => {
+    const page = await open('/page/icon.svg');
+    let refused = 0;
+    await page.route('**/page/plot.js', route => refused++ === 0 ? route.abort() : route.continue());
+    await page.goto(`${server.origin}/`);
+    await page.getByText('A part of this page did not arrive').waitFor();
+    await isLive(page);
+    assert.equal(refused, 2);
+  }, {complains: true});
+
+  scenario('an audit log that cannot be written is what is wrong', async ({server, open}) => {
+    await server.claim('one');
+    const page = await open();
+    await page.locator('#problems.bad li', {hasText: 'The audit log cannot be written'}).waitFor();
+  }, {flags: ['-audit-log', '/dev/full']});
 
   scenario('many pages of one browser leave each other connections', async ({server, open}) => {
     await server.claim('one');

@@ -153,6 +153,9 @@ function showNotes() {
   if (data.lost > 0) {
     notes.push(`The server lost ${plural(data.lost, 'record')} (audit_gap): figures are too small by that, and timelines may miss ownerships.`);
   }
+  if (data.disordered > 0) {
+    notes.push(`${plural(data.disordered, 'grant')} ${data.disordered === 1 ? 'stands' : 'stand'} behind later ones of the same lock, so timelines are wrong: the files were not named oldest first, or one was named twice.`);
+  }
   if (data.unreadable > 0) {
     notes.push(`${plural(data.unreadable, 'line')} could not be read, as a crash may leave them: monolockctl audit verify says which.`);
   }

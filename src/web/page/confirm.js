@@ -1,7 +1,7 @@
 // Ending a claim: what will happen is said before it does, and the one call that does it is shown.
 
 import {ApiError, ask, callText} from './api.js';
-import {el, setShown, setText, shownName, whoOf} from './text.js';
+import {el, findFocus, setShown, setText, shownName, whoOf} from './text.js';
 
 const box = () => document.getElementById('confirm');
 
@@ -45,7 +45,13 @@ export class Confirmation {
     Confirmation.#open = this;
     box().addEventListener('close', () => {
       Confirmation.#open = null;
+      findFocus();  // the button that opened it may be gone
     }, {once: true});
+    box().oncancel = event => {
+      if (this.#cancel.disabled) {
+        event.preventDefault();  // what came of it must be seen
+      }
+    };
     box().showModal();
     box().scrollTop = 0;  // the button that has the focus is at its end
   }

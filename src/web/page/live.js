@@ -7,6 +7,7 @@ const INFO_POLLING = 2000;
 const INFO_PATIENCE = 4000;
 const STREAM_SILENCE = 5000;  // it speaks each second
 const STREAM_AGAIN = 15_000;
+const REST_MAX = 20_000;
 
 // A browser makes six connections to a server, and a stream is one for good: if every page had one, the seventh would
 // not even load. A place of these four, as a function that gives it back; null if all are taken. Where the browser
@@ -26,8 +27,8 @@ async function takePlace() {
   return navigator.locks ? null : () => {};
 }
 
-// Calls a task again and again, while the page is seen: `interval` after it ended, or ten times as long as it took, so
-// that a large server has its rest. soon() is for news.
+// Calls a task again and again, while the page is seen: `interval` after it ended, or ten times as long as it took (but
+// 20 s at most), so that a large server has its rest. soon() is for news.
 export class Repeater {
   static #all = new Set();
   static #paused = false;
@@ -68,6 +69,10 @@ export class Repeater {
     this.#interval = interval;
   }
 
+  static soonAll() {
+    Repeater.#all.forEach(each => each.soon());
+  }
+
   static pauseAll() {
     Repeater.#paused = true;
     Repeater.#all.forEach(each => each.#halt());
@@ -104,7 +109,7 @@ export class Repeater {
       return;  // it was halted meanwhile
     }
     this.#stop = null;
-    const rest = this.#again ? 300 : Math.max(this.#interval, 10 * (performance.now() - begun));
+    const rest = this.#again ? 300 : Math.max(this.#interval, Math.min(REST_MAX, 10 * (performance.now() - begun)));
     this.#again = false;
     this.#timer = setTimeout(() => this.#run(), rest);
   }
@@ -246,6 +251,7 @@ export class Live extends EventTarget {
       if (this.#mode === 'lost') {
         this.#enter('polling');
         this.#open();
+        Repeater.soonAll();  // what they show is of before
       }
       if (this.#mode !== 'live') {
         this.#figure(info);

@@ -3,6 +3,7 @@
 import {ApiError, ask, callText, calls} from './api.js';
 import {Confirmation} from './confirm.js';
 import {Repeater} from './live.js';
+import {lastLocksHref} from './locks.js';
 import {plainName} from './names.js';
 import {count, el, plural, reconcile, setAge, setShown, setText, shownName, shortly, whoOf} from './text.js';
 import {ENDS, TimelineView, clock, duration, intervalsOf} from './timeline.js';
@@ -65,7 +66,7 @@ export class Lock {
         el('th', {scope: 'col'}, el('span', {class: 'unseen'}, 'Action')))),
       this.#queue);
     main.append(
-      el('p', {class: 'back'}, el('a', {href: '#/locks'}, '‹ Locks')),
+      el('p', {class: 'back'}, el('a', {href: lastLocksHref()}, '‹ Locks')),
       el('h1', {class: 'lock-name', tabindex: '-1'}, shownName(this.#name)),
       this.#owner,
       el('section', {class: 'panel', 'aria-labelledby': 'queue-title'},

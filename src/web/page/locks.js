@@ -4,12 +4,16 @@ import {ApiError, ask, callText, calls} from './api.js';
 import {Repeater} from './live.js';
 import {isLate, lockHref} from './lock.js';
 import {plainName} from './names.js';
-import {count, el, reconcile, setAge, setText, shortly, shownName, whoOf} from './text.js';
+import {count, el, findFocus, reconcile, setAge, setText, shortly, shownName, whoOf} from './text.js';
 
 const PAGE = 50;
 const ORDERS = {name: 'Name', waiters: 'Longest queue first', held: 'Held longest first'};
 
 export const locksHref = parameters => `#/locks?${new URLSearchParams(parameters)}`;
+
+// Where the listing was looked at last.
+let last = '#/locks';
+export const lastLocksHref = () => last;
 
 export class Locks {
   title = 'Locks';
@@ -41,6 +45,7 @@ export class Locks {
       Object.entries(ORDERS).map(([key, word]) => el('option', {value: key, selected: key === this.#sort}, word)));
     this.#before = el('button', {type: 'button', onclick: () => this.#turn(-PAGE)}, '‹ Previous');
     this.#behind = el('button', {type: 'button', onclick: () => this.#turn(PAGE)}, 'Next ›');
+    last = location.hash || '#/locks';
     main.append(
       el('h1', {tabindex: '-1'}, 'Locks'),
       el('form', {class: 'filter', role: 'search', onsubmit: event => this.#submitted(event)},
@@ -100,7 +105,8 @@ export class Locks {
     if (from > 0) {
       shown.from = from;
     }
-    history.replaceState(null, '', locksHref(shown));
+    last = locksHref(shown);
+    history.replaceState(null, '', last);
     this.#repeater.stop();
     this.#repeater.start();
   }
@@ -129,6 +135,10 @@ export class Locks {
     setText(this.#summary, this.#summaryOf(locks.length, total));
     this.#before.disabled = this.#from === 0;
     this.#behind.disabled = this.#from + locks.length >= total;
+    if (document.activeElement?.disabled) {
+      document.activeElement.blur();
+    }
+    findFocus();
   }
 
   #summaryOf(shown, total) {

@@ -99,6 +99,9 @@ function capacityProblems({sessions, sessions_max: most}, records, add) {
 }
 
 function upkeepProblems(info, records, add) {
+  if (info.audit_log_refused) {
+    add('bad', 'The audit log cannot be written', 'Its events wait in memory, and some are lost if it lasts; the log says why.');
+  }
   if (info.totals.audit_lost_events > 0) {
     add('bad', 'The audit log is not complete', `${plural(info.totals.audit_lost_events, 'event is', 'events are')} lost.`);
   }

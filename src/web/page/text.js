@@ -96,6 +96,16 @@ export function tickAges() {
   }
 }
 
+// --- the focus
+
+// After what had it is gone: where somebody with a keyboard goes on.
+export function findFocus() {
+  const active = document.activeElement;
+  if (active === null || active === document.body || active.closest('dialog:not([open])')) {
+    document.querySelector('main h1')?.focus({preventScroll: true});
+  }
+}
+
 // --- lists that keep their elements
 
 // Makes the children of `parent` those of `items`, by key: who had the focus keeps it.
@@ -117,5 +127,9 @@ export function reconcile(parent, items, keyOf, create, update) {
     }
     update(child, item);
   }
+  const held = [...before.values()].some(child => child.contains(document.activeElement));
   before.forEach(child => child.remove());
+  if (held) {
+    findFocus();
+  }
 }
