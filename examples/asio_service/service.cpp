@@ -16,11 +16,15 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/write.hpp>
 
+#include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <iostream>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include <monolock/asio.hpp>
 
@@ -122,16 +126,26 @@ int run(const std::string& server, std::uint16_t port, std::chrono::milliseconds
     return status;
 }
 
+// A whole word as a number that the type can hold, or false.
+template <class Number>
+bool read_number(std::string_view word, Number& into) {
+    const char* const end = word.data() + word.size();
+    const auto [rest, wrong] = std::from_chars(word.data(), end, into);
+    return wrong == std::errc{} && rest == end;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
-    if (count < 3) {
+    std::uint16_t port = 0;
+    std::uint32_t lease_ms = 10'000;
+    if (count < 3 || !read_number(words[2], port) ||
+        (count > 3 && !read_number(words[3], lease_ms))) {
         std::cerr << "usage: " << words[0] << " SERVER PORT [LEASE_MS]" << std::endl;
         return 2;
     }
     try {
-        return run(words[1], static_cast<std::uint16_t>(std::stoul(words[2])),
-                   std::chrono::milliseconds{count > 3 ? std::stol(words[3]) : 10'000});
+        return run(words[1], port, std::chrono::milliseconds{lease_ms});
     } catch (const std::exception& failed) {
         std::cerr << words[0] << ": " << failed.what() << std::endl;
         return 1;

@@ -4,14 +4,18 @@
 //
 // Prints what it becomes. SIGTERM steps down and ends it.
 
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <iostream>
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
 
 #include <monolock/monolock.hpp>
@@ -71,15 +75,24 @@ void run(monolock::client& locks, const std::string& me, std::chrono::millisecon
     }
 }
 
+// A whole word as a number that the type can hold, or false.
+template <class Number>
+bool read_number(std::string_view word, Number& into) {
+    const char* const end = word.data() + word.size();
+    const auto [rest, wrong] = std::from_chars(word.data(), end, into);
+    return wrong == std::errc{} && rest == end;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
-    if (count < 3) {
+    std::uint32_t lease_ms = 10'000;
+    if (count < 3 || (count > 3 && !read_number(words[3], lease_ms))) {
         std::cerr << "usage: " << words[0] << " SERVER NAME [LEASE_MS]" << std::endl;
         return 2;
     }
     // How long nobody leads after a leader froze. One that crashes is followed at once.
-    const std::chrono::milliseconds lease{count > 3 ? std::stol(words[3]) : 10'000};
+    const std::chrono::milliseconds lease{lease_ms};
 
     sigset_t ends;
     sigemptyset(&ends);

@@ -7,14 +7,18 @@
 
 #include <libpq-fe.h>
 
+#include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -129,15 +133,24 @@ void work_off(monolock::client& locks, const std::string& conninfo, std::chrono:
     }
 }
 
+// A whole word as a number that the type can hold, or false.
+template <class Number>
+bool read_number(std::string_view word, Number& into) {
+    const char* const end = word.data() + word.size();
+    const auto [rest, wrong] = std::from_chars(word.data(), end, into);
+    return wrong == std::errc{} && rest == end;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
-    if (count < 3) {
+    std::uint32_t lease_ms = 10'000;
+    if (count < 3 || (count > 3 && !read_number(words[3], lease_ms))) {
         std::cerr << "usage: " << words[0] << " SERVER DATABASE [LEASE_MS]" << std::endl;
         return 2;
     }
     // A lease is how long a worker that froze blocks its account; it bounds no work.
-    const std::chrono::milliseconds lease{count > 3 ? std::stol(words[3]) : 10'000};
+    const std::chrono::milliseconds lease{lease_ms};
 
     // SIGTERM asks to stop: taken by a thread of its own, so that it may lock and allocate.
     sigset_t ends;

@@ -590,8 +590,9 @@ net::awaitable<void> guard(std::shared_ptr<const lock> held, Work work) {
 ///
 ///   - The work is cancelled (terminal cancellation) the moment the lock is lost. It is awaited to
 ///     its end even then: what it leaves running is not guarded.
-///   - The caller's cancellation while queued ends the call. While the work runs it only cancels
-///     the work: the lock is held, and heartbeats go on, until the work has ended.
+///   - The caller's cancellation while queued ends the call: terminal cancellation, and the other
+///     kinds if the coroutine lets them through (Asio's reset_cancellation_state). While the work
+///     runs it only cancels the work: the lock is held, and heartbeats go on, until it has ended.
 ///   - A lock that was lost while the work ran, or before it could start (then it does not run), is
 ///     thrown as monolock::error, even if the work succeeded; so is what kept it from being
 ///     acquired. If the work threw as well, its exception is nested in that one

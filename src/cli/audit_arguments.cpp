@@ -68,11 +68,12 @@ verdict set_lines(audit_tail_options& into, std::string_view text) {
 }
 
 constexpr std::array tail_rows{
-    option_row<audit_tail_options>{{.name = "f",
+    option_row<audit_tail_options>{{.name = "follow",
                                     .kind = option_kind::toggle,
                                     .help = "go on with what is added; survives rotation"},
                                    set_follow},
-    option_row<audit_tail_options>{{.name = "follow", .kind = option_kind::toggle}, set_follow},
+    option_row<audit_tail_options>{
+        {.name = "f", .kind = option_kind::toggle, .help = "short for --follow"}, set_follow},
     option_row<audit_tail_options>{
         {.name = "n", .default_text = "10", .help = "begin so many lines before the end"},
         set_lines},
@@ -107,7 +108,8 @@ constexpr std::array report_rows{
          .help = "the page to write, at once and whole; - is standard output",
          .takes = config::value_kind::file},
         set_output},
-    option_row<audit_report_options>{{.name = "o", .takes = config::value_kind::file}, set_output},
+    option_row<audit_report_options>{
+        {.name = "o", .help = "short for --output", .takes = config::value_kind::file}, set_output},
     option_row<audit_report_options>{
         {.name = "lock", .help = "only locks that match this glob: * any run, ? one character"},
         [](audit_report_options& into, std::string_view text) -> verdict {

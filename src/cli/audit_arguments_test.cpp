@@ -68,7 +68,7 @@ TEST(audit_arguments, what_is_wrong) {
     EXPECT_EQ(why_not({"verify"}), "no file is named");
     EXPECT_EQ(why_not({"verify", "--crash", "a"}), "unknown flag \"--crash\"");
     EXPECT_EQ(why_not({"tail", "a", "b"}), "stray argument \"b\": tail takes one file");
-    EXPECT_EQ(why_not({"tail", "-n", "-1", "a"}), "--n \"-1\": must be a number");
+    EXPECT_EQ(why_not({"tail", "-n", "-1", "a"}), "-n \"-1\": must be a number");
     EXPECT_EQ(why_not({"tail", "-f", "-"}), "standard input cannot be followed");
 }
 
@@ -87,7 +87,7 @@ TEST(audit_arguments, report) {
     EXPECT_EQ(why_not({"report", "-o", "a"}), "no file is named");
     EXPECT_EQ(why_not({"report", "a"}), "no page is named: -o FILE, or -o - for standard output");
     EXPECT_EQ(why_not({"report", "a", "-o", ""}),
-              "--o \"\": must name a file; - is standard output");
+              "-o \"\": must name a file; - is standard output");
     EXPECT_EQ(why_not({"report", "a", "-o", "b", "--since", "now"}),
               "--since \"now\": no time; write 2026-03-01 or 2026-03-01T09:30:00Z, in UTC");
     EXPECT_EQ(why_not({"report", "a", "-o", "b", "--until", "2026-03-01", "--since", "2026-03-01"}),

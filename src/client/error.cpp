@@ -217,7 +217,9 @@ std::optional<std::uint8_t> wire_code(const std::error_code& code) noexcept {
 }
 
 error::error(std::error_code code, stage at, const std::string& detail)
-    : std::system_error{code, detail}, detail_{detail}, at_{at} {}
+    : std::system_error{detail.empty() ? std::system_error{code} : std::system_error{code, detail}},
+      detail_{detail},
+      at_{at} {}
 error::error(const error&) noexcept = default;
 error::error(error&&) noexcept = default;
 error& error::operator=(const error&) noexcept = default;

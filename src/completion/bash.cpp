@@ -166,8 +166,7 @@ std::string flags(const config::program_shape& program) {
         for (const option& row : each.options) {
             if (!row.help.empty()) {
                 names += names.empty() ? "" : " ";
-                names += program.dashes;
-                names += row.name;
+                names += config::spelled(row.name, program.dashes);
             }
         }
         asked.answer(quoted_for_shell(each.path), names);

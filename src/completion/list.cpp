@@ -8,8 +8,7 @@ std::string list(const config::program_shape& program) {
         for (const config::option& each : command.options) {
             out += command.path;
             out += '\t';
-            out += program.dashes;
-            out += each.name;
+            out += config::spelled(each.name, program.dashes);
             out += '\t';
             out += each.variable == nullptr ? "" : each.variable;
             out += '\t';

@@ -59,8 +59,7 @@ std::string value_spec(const option& row) {
 
 std::string option_spec(const option& row, std::string_view dashes) {
     std::string out = row.kind == option_kind::request ? "(- *)" : "";
-    out += dashes;
-    out += row.name;
+    out += config::spelled(row.name, dashes);
     out += row.kind == option_kind::value ? "=" : "";
     out += "[" + escaped(row.help) + "]";
     if (row.kind == option_kind::value) {

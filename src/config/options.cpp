@@ -47,6 +47,10 @@ bool is_set(const std::vector<setting>& settings, std::size_t option_index) {
 
 }  // namespace
 
+std::string spelled(std::string_view name, std::string_view dashes) {
+    return std::string{name.size() == 1 ? "-" : dashes} + std::string{name};
+}
+
 parsed<command_line> scan(std::span<const option> options, std::span<const char* const> words,
                           std::string_view dashes) {
     command_line out;
@@ -66,8 +70,7 @@ parsed<command_line> scan(std::span<const option> options, std::span<const char*
         if (!index) {
             return diagnostic{"unknown flag " + quoted_word(word)};
         }
-        setting next{.option = *index, .value = {}, .source = std::string{dashes}};
-        next.source += flag->name;
+        setting next{.option = *index, .value = {}, .source = spelled(flag->name, dashes)};
         const option_kind kind = options[*index].kind;
         if (kind != option_kind::value && flag->value) {
             return diagnostic{next.source + " takes no value"};
@@ -172,7 +175,7 @@ std::string format_table(std::span<const option> options, std::string_view dashe
         return std::string_view{row.variable == nullptr ? "" : row.variable};
     };
     for (const option& row : options) {
-        name_width = std::max(name_width, dashes.size() + row.name.size());
+        name_width = std::max(name_width, spelled(row.name, dashes).size());
         variable_width = std::max(variable_width, variable_of(row).size());
         default_width = std::max(default_width, row.default_text.size());
     }
@@ -186,7 +189,7 @@ std::string format_table(std::span<const option> options, std::string_view dashe
             continue;
         }
         out += "  ";
-        append_column(std::string{dashes} + std::string{row.name}, name_width);
+        append_column(spelled(row.name, dashes), name_width);
         if (variable_width != 0) {
             append_column(variable_of(row), variable_width);
         }

@@ -64,6 +64,9 @@ struct command_line {
     bool closed = false;                   // "--" ended the options
 };
 
+// A flag as this program writes it: a single letter always has one dash.
+[[nodiscard]] std::string spelled(std::string_view name, std::string_view dashes);
+
 // The words after the program's name. `dashes` is how this program writes its flags in messages.
 [[nodiscard]] parsed<command_line> scan(std::span<const option> options,
                                         std::span<const char* const> words,

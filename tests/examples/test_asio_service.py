@@ -45,3 +45,9 @@ def test_it_answers_and_tries_again_while_the_server_is_away(server, start):
     server.kill()
     wait_until(lambda: one.state() == "standby", "it knows that its lock is lost")
     assert one.program.stop() == 0
+
+
+def test_a_wrong_port_is_said(start):
+    for port in ("abc", "-1", "99999", "80x"):
+        wrong = start(binary("example_service"), "127.0.0.1:1", port)
+        assert wrong.wait() == 2 and "usage:" in wrong.stderr()

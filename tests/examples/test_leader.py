@@ -58,6 +58,9 @@ def test_one_that_stands_in_line_may_go(server, start):
 
 
 def test_a_wrong_call_is_said(start):
+    for lease in ("abc", "-1", "10s", "4294967296"):
+        wrong = start(binary("example_leader"), "127.0.0.1:1", "a", lease)
+        assert wrong.wait() == 2 and "usage:" in wrong.stderr()
     wrong = start(binary("example_leader"), "nonsense", "a")
     assert wrong.wait() == 1
     assert "invalid address" in wrong.stderr()
