@@ -41,6 +41,11 @@ int run_audit_report(const audit_report_options& told) {
     }
     telemetry::audit_report report{filter_of(told)};
     for_each_line(told.files, [&report](std::string_view line) { report.take(line); });
+    if (report.records() == 0 && report.unreadable() > 0) {
+        complain(
+            "warning: no line is a record of an audit log; if a file is compressed: "
+            "zcat FILE | monolockctl audit report - -o PAGE");
+    }
     if (report.disordered() > 0) {
         complain("warning: " + std::to_string(report.disordered()) +
                  " grants stand behind later ones of their lock: name each file once, the oldest "

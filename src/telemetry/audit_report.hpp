@@ -48,6 +48,8 @@ public:
     // How many records were counted.
     [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
 
+    // Lines that are no records.
+    [[nodiscard]] std::uint64_t unreadable() const noexcept { return unreadable_; }
     // Grants that stand behind a later one of their lock: the files came in the wrong order, or one
     // came twice.
     [[nodiscard]] std::uint64_t disordered() const noexcept { return disordered_; }
@@ -117,7 +119,7 @@ private:
     std::uint64_t records_ = 0;
     std::uint64_t lost_ = 0;
     std::uint64_t unreadable_ = 0;
-    std::uint64_t disordered_ = 0;  // grants with no larger token than their lock had before
+    std::uint64_t disordered_ = 0;    // grants with no larger token than their lock had before
     std::optional<wall_time> first_;  // of the records that count
     std::optional<wall_time> last_;
     bool has_earlier_ = false;  // records before `since`

@@ -1,5 +1,6 @@
 """monolockctl audit report: one page that needs nothing else, with the figures of audit stats."""
 
+import gzip
 import html.parser
 import json
 import os
@@ -181,6 +182,13 @@ def test_files_in_the_wrong_order_are_complained_of(tmp_path):
     assert wrong.returncode == 0 and "oldest first" in wrong.stderr
     right = ctl("audit", "report", str(oldest), str(newest), "-o", str(page))
     assert right.returncode == 0 and right.stderr == ""
+
+
+def test_a_file_that_is_no_log_is_complained_of(tmp_path):
+    log = tmp_path / "audit.log.2.gz"
+    log.write_bytes(gzip.compress(b"x" * 1000))
+    wrong = ctl("audit", "report", str(log), "-o", str(tmp_path / "report.html"))
+    assert wrong.returncode == 0 and "compressed" in wrong.stderr
 
 
 def test_an_empty_log_is_a_page_too(tmp_path):
