@@ -7,7 +7,7 @@ include(GNUInstallDirs)
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT server)
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" COMPONENT server
-        FILES_MATCHING PATTERN "*.md" PATTERN openapi.yaml PATTERN api EXCLUDE PATTERN man EXCLUDE)
+        FILES_MATCHING PATTERN "*.md" PATTERN openapi.yaml PATTERN man EXCLUDE)
 
 # systemd looks into these below /usr and /usr/local.
 set(MONOLOCK_UNIT_DIR lib/systemd/system CACHE STRING "Where systemd's units are installed")
