@@ -41,6 +41,7 @@ std::string text_of(const history::event& what) {
 client_history::stage& client_history::of(std::uint32_t connection) {
     if (stages_.size() <= connection) {
         stages_.resize(connection + 1, stage::unheard_of);
+        stopped_at_.resize(connection + 1);
     }
     return stages_[connection];
 }
@@ -84,6 +85,7 @@ void client_history::acts(std::uint32_t connection, sim_time now) {
 void client_history::ends(std::uint32_t connection, sim_time now) {
     if (of(connection) != stage::unheard_of && of(connection) != stage::stopped) {
         note(connection, {.what = kind::end}, now);
+        stopped_at_[connection] = now;
     }
     of(connection) = stage::stopped;
 }
@@ -91,6 +93,7 @@ void client_history::ends(std::uint32_t connection, sim_time now) {
 void client_history::loses(std::uint32_t connection, const detail::claim_loss& why, sim_time now) {
     if (of(connection) != stage::unheard_of && of(connection) != stage::stopped) {
         note(connection, {.what = kind::loss, .why = reason_of(why)}, now);
+        stopped_at_[connection] = now;
     }
     of(connection) = stage::stopped;
 }
@@ -106,10 +109,14 @@ void client_history::stops_for(std::uint32_t connection, sim_time now, sim_time 
     note(connection, {.what = kind::resumed}, until);
 }
 
-void client_history::announced(std::uint32_t connection, sim_time now) {
-    if (of(connection) != stage::unheard_of && of(connection) != stage::stopped) {
-        note(connection, {.what = kind::resetting}, now);
-        note(connection, {.what = kind::reset_over}, now);
+// A shard that stands still in the turn in which it ends an owner tells of it when it goes on; its
+// client may have let go by itself meanwhile.
+void client_history::announced(std::uint32_t connection, sim_time at) {
+    const stage now = of(connection);
+    const bool had_stopped = now == stage::stopped && stopped_at_[connection] <= at;
+    if (now != stage::unheard_of && !had_stopped) {
+        note(connection, {.what = kind::resetting}, at);
+        note(connection, {.what = kind::reset_over}, at);
     }
 }
 

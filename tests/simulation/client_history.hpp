@@ -31,8 +31,9 @@ public:
     void stops_for(std::uint32_t connection, sim_time now, sim_time until);
 
     // ---- the world's
-    // The server was told that the session is over. Counts only if its client has not closed.
-    void announced(std::uint32_t connection, sim_time now);
+    // The server was told that the session is over, or ended it, at that time, which may be past.
+    // Counts only if its client had not closed before.
+    void announced(std::uint32_t connection, sim_time at);
     void server_starts(sim_time now);
     void server_ends(sim_time now);
     // A token was taken with a clock that shows less than at some grant of an earlier process.
@@ -47,7 +48,9 @@ private:
     stage& of(std::uint32_t connection);
     void note(std::uint32_t connection, history::event what, sim_time now);
 
-    std::vector<stage> stages_;  // by connection
+    // By connection.
+    std::vector<stage> stages_;
+    std::vector<sim_time> stopped_at_;
     std::vector<history::event> events_;
     bool clock_noted_ = false;  // of this process
 };

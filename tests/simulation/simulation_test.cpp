@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "simulation/client_history.hpp"
 #include "simulation/random.hpp"
 #include "simulation/runner.hpp"
 #include "simulation/swarm.hpp"
@@ -34,6 +35,23 @@ TEST(simulation, the_totals_do_not_depend_on_the_threads) {
     EXPECT_EQ(alone.digest, together.digest);
     EXPECT_EQ(alone.steps, together.steps);
     EXPECT_NE(alone.digest, run_all({.seed = 101, .seeds = 12}).digest);
+}
+
+// A shard stood still in the turn in which it had ended an owner for unread replies and promoted
+// the next, whose token is of that turn; meanwhile the client let go by itself.
+TEST(client_history, an_end_may_be_told_after_its_client_has_left) {
+    client_history told;
+    told.asks(1, 0, 8s, 1s);
+    told.granted(1, 10, 7400ms, 1001ms);
+    told.asks(2, 0, 8s, 2s);
+    told.waits(2, 2001ms);
+    told.confirmed(1, 13s, 7001ms);
+    told.asks(3, 1, 8s, 8s);
+    told.granted(3, 30, 14s, 8800ms);
+    told.ends(1, 10'200ms);
+    told.announced(1, 8700ms);
+    told.granted(2, 20, 16s, 10'410ms);
+    EXPECT_EQ(told.verdict(), "");
 }
 
 TEST(simulation, the_standard_swarm_is_what_it_says) {
