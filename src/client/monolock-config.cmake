@@ -1,7 +1,8 @@
 # find_package(monolock [COMPONENTS shared|static]) gives monolock::monolock: the kind that is asked for, else
 # the shared library where it is installed. It needs no other package: libmonolock.so brings its own
 # dependency, OpenSSL's libssl.so, and no header shows it. The static library needs OpenSSL at hand.
-# The component asio, alone or beside one of the two, gives monolock::asio for <monolock/asio.hpp>, and needs Boost.
+# The component asio, alone or beside one of the two, gives monolock::asio for <monolock/asio.hpp>, and needs Boost; among
+# OPTIONAL_COMPONENTS it is left out where there is none.
 
 set(monolock_kind "${monolock_FIND_COMPONENTS}")
 list(REMOVE_ITEM monolock_kind asio)
@@ -37,11 +38,17 @@ endif()
 set("monolock_${monolock_kind}_FOUND" TRUE)
 
 if("asio" IN_LIST monolock_FIND_COMPONENTS)
-  include(CMakeFindDependencyMacro)
-  find_dependency(Boost 1.81)
-  if(NOT TARGET monolock::asio)
-    add_library(monolock::asio INTERFACE IMPORTED)
-    set_target_properties(monolock::asio PROPERTIES INTERFACE_LINK_LIBRARIES "monolock::monolock;Boost::headers")
+  if(monolock_FIND_REQUIRED_asio)
+    include(CMakeFindDependencyMacro)
+    find_dependency(Boost 1.81)
+  else()
+    find_package(Boost 1.81 QUIET)
   endif()
-  set(monolock_asio_FOUND TRUE)
+  if(TARGET Boost::headers)
+    if(NOT TARGET monolock::asio)
+      add_library(monolock::asio INTERFACE IMPORTED)
+      set_target_properties(monolock::asio PROPERTIES INTERFACE_LINK_LIBRARIES "monolock::monolock;Boost::headers")
+    endif()
+    set(monolock_asio_FOUND TRUE)
+  endif()
 endif()

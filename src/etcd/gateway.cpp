@@ -95,7 +95,7 @@ public:
     std::vector<news> poll(time_point until);
     void wake() noexcept {
         const std::uint64_t one = 1;
-        static_cast<void>(::write(wake_.get(), &one, sizeof one));
+        static_cast<void>(::write(wake_.get(), &one, sizeof one) == sizeof one);
     }
 
 private:

@@ -94,7 +94,7 @@ void shard_loop::enqueue(std::unique_ptr<task> work) {
 // Each write is an edge, whatever was written before; nobody ever reads.
 void shard_loop::wake() const noexcept {
     const std::uint64_t one = 1;
-    static_cast<void>(::write(wake_.get(), &one, sizeof one));
+    static_cast<void>(::write(wake_.get(), &one, sizeof one) == sizeof one);
 }
 
 void shard_loop::stop() noexcept {
