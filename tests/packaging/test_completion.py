@@ -59,7 +59,8 @@ def shell(request, tmp_path_factory):
     # flags, all of each command
     ("monolock -", SERVER[""]),
     ("monolockctl --", CTL[""]),
-    *((f"monolockctl {command} --", flags) for command, flags in CTL.items() if command not in ("", "audit tail")),
+    *((f"monolockctl {command} --", {flag for flag in flags if flag.startswith("--")}) for command, flags in CTL.items() if command),
+    *((f"monolockctl {command} -", CTL[command]) for command in ("audit tail", "audit report")),
     ("monolock -log", {"-log-level", "-log-format"}),
     ("monolockctl run --tls-", {"--tls-ca", "--tls-cert", "--tls-key", "--tls-name"}),
     # flags behind others, whose values are not taken for anything else

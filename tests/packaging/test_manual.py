@@ -50,7 +50,7 @@ def entries(text):
 
 
 def mentioned(text, dashes):
-    return {dashes + name for name in re.findall(r"\*--?([a-z][\w-]*)[ *]", text)}
+    return {("-" if len(name) == 1 else dashes) + name for name in re.findall(r"\*--?([a-z][\w-]*)[ *]", text)}
 
 
 def check(written, known, where):
