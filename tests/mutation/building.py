@@ -9,7 +9,7 @@ import subprocess
 import schemata
 
 COPIED = ("CMakeLists.txt", "CMakePresets.json", "CHANGELOG.md", "README.md", "SECURITY.md", "LICENSE", "cmake",
-          "deploy", "include", "src", "tests", "bench", "scripts", "docs")
+          "deploy", "examples", "include", "src", "tests", "bench", "scripts", "docs")
 # Debug checks of the library are on: what runs off its end or dereferences nothing is caught.
 FLAGS = "-g0 -w -D_GLIBCXX_ASSERTIONS -ferror-limit=0"
 ROUNDS = 12
