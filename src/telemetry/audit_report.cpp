@@ -180,8 +180,7 @@ void audit_report::take(const audit_record& record) {
     }
     lock->figures.take(record.event);
     if (const auto* const granted = std::get_if<audit_granted>(&record.event)) {
-        if (!lock->ownerships.empty() &&
-            lock->ownerships.back().token >= granted->token.value) {
+        if (!lock->ownerships.empty() && lock->ownerships.back().token >= granted->token.value) {
             ++disordered_;
         }
         begin(*lock, record, *granted);
