@@ -212,6 +212,11 @@ TEST(server_config, mistakes_about_etcd) {
               R"(-etcd-ttl "1h": at most 5m)");
     EXPECT_EQ(why_not({"-etcd-endpoints", plain, "-advertise", ""}),
               R"(-advertise "": must be a name of 1 to 255 bytes)");
+    const std::string long_name(256, 'x');
+    EXPECT_THAT(why_not({"-etcd-endpoints", plain, "-advertise", long_name.c_str()}),
+                ::testing::EndsWith("must be a name of 1 to 255 bytes"));
+    EXPECT_THAT(why_not({"-etcd-endpoints", plain, "-advertise", "a\xff"}),
+                ::testing::EndsWith("must be UTF-8 without control characters"));
     EXPECT_EQ(why_not({"-etcd-endpoints", plain, "-advertise", "a\tb"}),
               R"(-advertise "a\tb": must be UTF-8 without control characters)");
     EXPECT_EQ(why_not({"-etcd-endpoints", plain, "-etcd-prefix="}),

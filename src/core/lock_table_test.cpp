@@ -88,6 +88,7 @@ TEST_F(lock_table_test, grants_a_free_lock_at_once) {
     EXPECT_EQ(at(1).state(), session_state::owning);
     EXPECT_EQ(at(1).token().value, 1U);
     EXPECT_EQ(at(1).lock_name(), "nightly");
+    EXPECT_EQ(at(1).lock_hash(), hash_("nightly"));
     EXPECT_EQ(at(1).lease(), 10s);
     EXPECT_EQ(at(1).since(), now_);
 }

@@ -250,6 +250,43 @@ TEST(audit_report, owners_are_told_apart_by_where_they_are) {
               std::string(127, 'x') + "…");
 }
 
+TEST(audit_report, owners_whose_address_is_unlike_others) {
+    const json found = report(audit_report{}, granted(1, "a", 1, 0s, "unix:pid=7"),
+                              granted(2, "b", 2, 0s, "somewhere"), granted(3, "c", 3, 0s, ":9"));
+    EXPECT_EQ(found["owners"], (json{"others", "unix:7", "somewhere", ":9"}));
+}
+
+// Of what was owned before the time only so much is kept as there is room for locks.
+TEST(audit_report, owners_of_before_are_bounded) {
+    audit_report made{{.since = at(10), .until = at(20), .wants_lock = {}}, {.locks_max = 1}};
+    const json found =
+        report(std::move(made), granted(1, "a", 1), granted(2, "b", 2), granted(3, "a", 3),
+               line(3, "b", audit_denied{}), released(4, "c", 9, 1s), granted(25, "late", 4));
+    ASSERT_EQ(found["locks"].size(), 1U);
+    EXPECT_EQ(ownerships(found["locks"][0]).dump(), "[[3,null,-1,0]]");
+}
+
+TEST(audit_report, an_end_of_another_token_is_an_ownership_of_its_own) {
+    const json found =
+        report(audit_report{}, granted(1, "a", 1), released(9, "a", 2, 3s, "expired"));
+    EXPECT_EQ(ownerships(found["locks"][0]).dump(), "[[1,9,-2,0],[6,9,1,-1]]");
+}
+
+TEST(audit_report, gaps_outside_the_time_do_not_count) {
+    std::string gap;
+    append_audit_line(gap, audit_gap{.time = at(1), .lost = 7});
+    gap.pop_back();
+    audit_report made{{.since = at(10), .until = {}, .wants_lock = {}}};
+    EXPECT_TRUE(made.take(gap));
+    EXPECT_FALSE(made.take("no record"));
+    EXPECT_TRUE(made.take(granted(11, "a", 2)));
+    EXPECT_TRUE(made.take(granted(12, "a", 1)));
+    EXPECT_EQ(json::parse(made.to_json())["lost"], 0);
+    EXPECT_EQ(made.records(), 2U);
+    EXPECT_EQ(made.unreadable(), 1U);
+    EXPECT_EQ(made.disordered(), 1U);
+}
+
 TEST(audit_report, no_name_ends_a_script) {
     const std::string name = "</script><!--&\u2028\"";
     audit_report made;

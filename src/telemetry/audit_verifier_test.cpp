@@ -319,6 +319,12 @@ TEST(audit_verifier, a_record_without_its_newline_counts) {
     EXPECT_FALSE(verifier.take(released("a", 1)));
 }
 
+TEST(audit_verifier, a_record_without_its_newline_is_broken_where_nothing_crashed) {
+    audit_verifier verifier{{}};
+    verifier.begin_file("log");
+    EXPECT_TRUE(verifier.end_file(granted("a", 1)));
+}
+
 TEST(audit_verifier, forgets_a_lock_that_died_in_a_crash) {
     audit_verifier verifier{crashes};
     verifier.begin_file("log");
