@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 TEST_F(role_dialogue, looks_first_and_follows_who_has_the_key) {
     EXPECT_EQ(subject.state(), role::standby);
     EXPECT_FALSE(subject.watch());
+    EXPECT_FALSE(subject.holder_has_renewed()) << "nobody is known";
+    EXPECT_EQ(subject.opens_in(at(0ms)), 0ms);
     asks<look>(0ms);
     asks_nothing(0ms);
     EXPECT_EQ(hears(5ms, seen{somebody({5}, {7}, 2), {9}}), role::standby);
@@ -35,6 +37,7 @@ TEST_F(role_dialogue, opens_at_once_after_a_resignation_when_its_own_renewal_was
     wins(0ms, before);
     EXPECT_EQ(subject.current_term(), term{10});
     EXPECT_EQ(subject.holder(), "a");
+    EXPECT_FALSE(subject.holder_has_renewed());
     EXPECT_FALSE(is_told<open_now>()) << "not before a renewal was answered";
     const renew sent = asks<renew>(1ms);
     EXPECT_EQ(sent.known, revision{10});
@@ -45,6 +48,7 @@ TEST_F(role_dialogue, opens_at_once_after_a_resignation_when_its_own_renewal_was
     EXPECT_EQ(sent.state->written_in, term{10});
     EXPECT_FALSE(sent.state->resigned);
     EXPECT_EQ(hears(9ms, renewed{true, {11}, {}}), role::active);
+    EXPECT_TRUE(subject.holder_has_renewed());
     EXPECT_TRUE(is_told<open_now>());
     EXPECT_EQ(subject.failovers(), 1U);
     EXPECT_EQ(subject.deadline(), at(1ms + 3200ms)) << "from the send time, not the answer's";
@@ -248,6 +252,7 @@ TEST_F(role_dialogue, opens_a_ttl_after_it_saw_the_last_renewal) {
     ASSERT_TRUE(sent.state);
     EXPECT_EQ(sent.state->written_in, term{10});
     EXPECT_EQ(subject.state(), role::waiting) << "not before that is answered";
+    EXPECT_EQ(subject.opens_in(at(5s)), 0ms);
     EXPECT_EQ(hears(5001ms, renewed{true, {12}, {}}), role::active);
 }
 

@@ -266,6 +266,13 @@ TEST(audit_report, owners_of_before_are_bounded) {
     EXPECT_EQ(ownerships(found["locks"][0]).dump(), "[[3,null,-1,0]]");
 }
 
+TEST(audit_report, what_comes_after_the_time_says_nothing_about_it) {
+    audit_report made{{.since = {}, .until = at(20), .wants_lock = {}}};
+    const json found = report(std::move(made), granted(1, "a", 1), granted(25, "b", 2));
+    ASSERT_EQ(found["locks"].size(), 1U);
+    EXPECT_EQ(found["locks"][0]["lock"], "a");
+}
+
 TEST(audit_report, an_end_of_another_token_is_an_ownership_of_its_own) {
     const json found =
         report(audit_report{}, granted(1, "a", 1), released(9, "a", 2, 3s, "expired"));
