@@ -39,38 +39,25 @@ std::string ms_or_null(const std::optional<telemetry::wall_time>& time) {
                 : "null";
 }
 
-// As the report's own JSON: nothing in it means anything to an HTML parser.
-void append_text(std::string& out, std::string_view text) {
-    std::string plain;
-    telemetry::append_json_string(plain, text);
-    for (const char each : plain) {
-        if (each == '<' || each == '>' || each == '&') {
-            out += each == '<' ? "\\u003c" : each == '>' ? "\\u003e" : "\\u0026";
-        } else {
-            out += each;
-        }
-    }
-}
-
 // What is known of the report without the log, in front of what the log says.
 std::string data_of(const telemetry::audit_report& report, const audit_report_options& told,
                     telemetry::wall_time made, std::string_view version) {
     std::string out = "{\"version\":";
-    append_text(out, version);
+    telemetry::append_json_string(out, version);
     out += ",\"made\":" + ms_or_null(made) + ",\"files\":[";
     const char* separator = "";
     for (const std::string& file : told.files) {
         out += std::exchange(separator, ",");
-        append_text(out, file == "-" ? "standard input" : file);
+        telemetry::append_json_string(out, file == "-" ? "standard input" : file);
     }
     out += "],\"filter\":{\"lock\":";
     if (told.lock) {
-        append_text(out, *told.lock);
+        telemetry::append_json_string(out, *told.lock);
     } else {
         out += "null";
     }
     out += ",\"since\":" + ms_or_null(told.since) + ",\"until\":" + ms_or_null(told.until) + "},";
-    return out + report.to_json().substr(1);
+    return telemetry::without_markup(out) + report.to_json().substr(1);
 }
 
 }  // namespace

@@ -76,28 +76,6 @@ void append_figures(std::string& out, const audit_lock_stats& figures) {
     append_times(out, "held_ms", figures.held);
 }
 
-// An HTML parser looks for these in a script too, and finds none.
-std::string harmless(const std::string& json) {
-    std::string out;
-    out.reserve(json.size());
-    for (const char each : json) {
-        switch (each) {
-            case '<':
-                out += "\\u003c";
-                break;
-            case '>':
-                out += "\\u003e";
-                break;
-            case '&':
-                out += "\\u0026";
-                break;
-            default:
-                out += each;
-        }
-    }
-    return out;
-}
-
 wall_time before(wall_time time, std::chrono::milliseconds span) {
     // As milliseconds: as nanoseconds a long one does not fit.
     const auto age = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch());
@@ -408,7 +386,7 @@ std::string audit_report::to_json() const {
     out += "],";
     append_incidents(out);
     out += '}';
-    return harmless(out);
+    return without_markup(out);
 }
 
 }  // namespace monolock::telemetry

@@ -146,4 +146,25 @@ std::string quoted(std::string_view text) {
     return out;
 }
 
+std::string without_markup(std::string_view json) {
+    std::string out;
+    out.reserve(json.size());
+    for (const char each : json) {
+        switch (each) {
+            case '<':
+                out += "\\u003c";
+                break;
+            case '>':
+                out += "\\u003e";
+                break;
+            case '&':
+                out += "\\u0026";
+                break;
+            default:
+                out += each;
+        }
+    }
+    return out;
+}
+
 }  // namespace monolock::telemetry

@@ -23,4 +23,8 @@ void append_logfmt_value(std::string& out, std::string_view text);
 // As append_logfmt_value, and quoted always: how diagnostics repeat what somebody typed.
 [[nodiscard]] std::string quoted(std::string_view text);
 
+// The same JSON for a script of a page: an HTML parser looks for <, > and & there too, and finds
+// none.
+[[nodiscard]] std::string without_markup(std::string_view json);
+
 }  // namespace monolock::telemetry
