@@ -114,7 +114,7 @@ std::string condition(std::string_view what, std::string_view path, std::string_
 
 std::string line_of(const program_shape& program, const command_shape& command, const option& row) {
     std::string out = condition("options_of", command.path);
-    out += program.dashes == "-" || row.name.size() == 1 ? " -o " : " -l ";
+    out += config::spelled(row.name, program.dashes).starts_with("--") ? " -l " : " -o ";
     out += row.name;
     if (row.kind == option_kind::value) {
         switch (row.takes) {
