@@ -82,20 +82,21 @@ void client_history::acts(std::uint32_t connection, sim_time now) {
 }
 
 // Who has not asked has nothing to end.
-void client_history::ends(std::uint32_t connection, sim_time now) {
-    if (of(connection) != stage::unheard_of && of(connection) != stage::stopped) {
-        note(connection, {.what = kind::end}, now);
+void client_history::stops(std::uint32_t connection, history::event what, sim_time now) {
+    stage& its = of(connection);
+    if (its != stage::unheard_of && its != stage::stopped) {
+        note(connection, what, now);
         stopped_at_[connection] = now;
     }
-    of(connection) = stage::stopped;
+    its = stage::stopped;
+}
+
+void client_history::ends(std::uint32_t connection, sim_time now) {
+    stops(connection, {.what = kind::end}, now);
 }
 
 void client_history::loses(std::uint32_t connection, const detail::claim_loss& why, sim_time now) {
-    if (of(connection) != stage::unheard_of && of(connection) != stage::stopped) {
-        note(connection, {.what = kind::loss, .why = reason_of(why)}, now);
-        stopped_at_[connection] = now;
-    }
-    of(connection) = stage::stopped;
+    stops(connection, {.what = kind::loss, .why = reason_of(why)}, now);
 }
 
 void client_history::vanishes(std::uint32_t connection, sim_time now) {

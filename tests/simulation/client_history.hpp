@@ -47,6 +47,7 @@ private:
 
     stage& of(std::uint32_t connection);
     void note(std::uint32_t connection, history::event what, sim_time now);
+    void stops(std::uint32_t connection, history::event what, sim_time now);
 
     // By connection.
     std::vector<stage> stages_;
