@@ -133,12 +133,12 @@ export class Locks {
     }
     reconcile(this.#rows, locks, lock => lock.name, lockRow, updateRow);
     setText(this.#summary, this.#summaryOf(locks.length, total));
+    const focused = document.activeElement;
     this.#before.disabled = this.#from === 0;
     this.#behind.disabled = this.#from + locks.length >= total;
-    if (document.activeElement?.disabled) {
-      document.activeElement.blur();
+    if (focused?.disabled) {
+      findFocus();
     }
-    findFocus();
   }
 
   #summaryOf(shown, total) {

@@ -101,7 +101,7 @@ export function tickAges() {
 // After what had it is gone: where somebody with a keyboard goes on.
 export function findFocus() {
   const active = document.activeElement;
-  if (active === null || active === document.body || active.closest('dialog:not([open])')) {
+  if (active === null || active === document.body || active.disabled || active.closest('dialog:not([open])')) {
     document.querySelector('main h1')?.focus({preventScroll: true});
   }
 }
