@@ -199,6 +199,16 @@ TEST_F(role_dialogue, what_failed_before_a_renewal_that_was_answered_is_not_why_
     EXPECT_EQ(subject.holder(), std::nullopt) << "not its own name any more";
 }
 
+TEST_F(role_dialogue, sessions_that_are_abandoned_by_who_stays_are_waited_for) {
+    opens();
+    subject.judge(at(5h));
+    ASSERT_EQ(subject.state(), role::stepping_down);
+    subject.sessions_abandoned();
+    EXPECT_EQ(subject.state(), role::stepping_down) << "who stays needs its threads";
+    subject.sessions_ended(at(5h));
+    EXPECT_EQ(subject.state(), role::standby);
+}
+
 TEST_F(role_dialogue, an_order_to_leave_behind_the_deadline_finds_nothing_to_resign) {
     opens();
     subject.shut_down(at(5h));

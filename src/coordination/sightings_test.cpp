@@ -100,6 +100,9 @@ TEST(sightings, nor_does_one_that_died_before_it_renewed) {
     EXPECT_EQ(opens(seen, state(7, 3)), at(51s));
     seen.saw(renewal(95, 0), at(49s));
     EXPECT_EQ(opens(seen, state(7, 3)), at(55s)) << "four are remembered, the fifth is waited for";
+    seen.saw(renewal(7, 4), at(49s));
+    EXPECT_EQ(opens(seen, state(7, 4)), at(55s)) << "nor does it come back";
+    EXPECT_EQ(opens(seen, state(95, 0)), at(53s));
 }
 
 TEST(sightings, what_comes_late_of_an_earlier_term_moves_nothing) {

@@ -544,6 +544,18 @@ TEST(session_engine, without_a_mandate_what_was_held_back_stays) {
     EXPECT_EQ(stage.wire(), (lines{"#1 aborted"}));
 }
 
+TEST(session_engine, without_a_mandate_what_was_held_back_stays_at_the_end_of_a_lease) {
+    engine_stage stage;
+    stage.enters(1, {.lease = 1s});
+    stage.at(1).takes(0);
+    stage.beats(1);
+    stage.forget();
+    stage.mandate().put_in_force(false);
+    stage.at(1).takes(100);
+    stage.passes_and_is_judged(1s + 1ns);
+    EXPECT_EQ(stage.wire(), (lines{"#1 closed"}));
+}
+
 TEST(session_engine, having_stepped_down_it_can_start_over) {
     engine_stage stage;
     stage.enters(1);

@@ -248,6 +248,9 @@ TEST(audit_report, owners_are_told_apart_by_where_they_are) {
     EXPECT_EQ(report(audit_report{}, line(5, "e", audit_granted{.token = {5}}, "h:1",
                                           std::string(127, 'x') + "éé"))["owners"][1],
               std::string(127, 'x') + "…");
+    EXPECT_EQ(report(audit_report{{}, {.owner_bytes_max = 1}},
+                     line(5, "e", audit_granted{.token = {5}}, "h:1", "émile"))["owners"][1],
+              "…");
 }
 
 TEST(audit_report, owners_whose_address_is_unlike_others) {
