@@ -12,7 +12,7 @@ FUZZ_RUNS ?= 0
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-all lint format fuzz faults failover planted bench install clean fenced coverage soak simulate-long mutation matrix docs containers-test consume page-test deb deb-test examples
+.PHONY: help setup build run test test-all lint format fuzz fuzz-deep faults failover planted bench install clean fenced coverage soak simulate-long mutation matrix docs containers-test consume page-test deb deb-test examples
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,10 @@ format: ## rewrite the sources as .clang-format says
 fuzz: ## FUZZ_SECONDS (60) of fuzzing for each target, or FUZZ_RUNS inputs over all runs
 	@scripts/setup build fuzz
 	@FUZZ_RUNS=$(FUZZ_RUNS) scripts/fuzz
+
+fuzz-deep: ## a hundred million inputs for each target without sanitizers, then under them each that reached something new (a day)
+	@scripts/setup build fuzz
+	@FUZZ_RUNS=$(FUZZ_RUNS) scripts/fuzz --deep
 
 faults: ## every scenario of tests/faults for FAULT_SECONDS (600) altogether, with a table of what happened
 	@scripts/setup build test
