@@ -88,6 +88,17 @@ TEST(session_engine_lease, a_stalled_server_expires_nobody_whose_bytes_have_arri
     EXPECT_EQ(stage.wire(), (lines{"#2 <- ACQUIRED 2", "#1 closed", "#2 closed"}));
 }
 
+// An encrypted connection may keep back what has left the socket: a wait for the socket is not
+// enough.
+TEST(session_engine_lease, what_lies_behind_the_last_receive_is_waited_for) {
+    engine_stage stage;
+    stage.enters(1, {.lease = 1s});
+    ASSERT_TRUE(stage.at(1).take_readable_request());
+    stage.at(1).arrives("\x02");
+    stage.passes_and_is_judged(1s + 1ns);
+    EXPECT_TRUE(stage.at(1).awaits_readable());
+}
+
 TEST(session_engine_lease, the_last_receive_counts_from_a_reading_after_it) {
     engine_stage stage;
     stage.enters(1, {.lease = 1s});

@@ -503,6 +503,8 @@ TEST(session_engine, without_a_mandate_who_says_something_is_sent_away) {
     stage.beats(1);
     EXPECT_EQ(stage.wire(), (lines{"#1 <- ERROR 0x01 'server shutting down'", "#1 lingers"}))
         << "and nobody is granted";
+    EXPECT_EQ(stage.facts(), (lines{"error_due(#1, 0x01 'server shutting down')",
+                                    "ended(#1, graceful, was owning for 0 ns)"}));
     stage.says(2, "\x02\x7f");
     EXPECT_EQ(stage.wire(), (lines{"#2 <- ERROR 0x01 'server shutting down'", "#2 lingers"}));
 }
