@@ -672,10 +672,24 @@ void server::delay_grants() {
     });
 }
 
+// What a peer that is gone and a file that may not grow say, the failed write says too. The signals
+// that the server hears reach it whatever mask it was started with: whoever blocks them for itself
+// and starts programs passes that on.
+void prepare_signals() {
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
+    sigset_t heard;
+    sigemptyset(&heard);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+        sigaddset(&heard, number);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &heard, nullptr);
+}
+
 }  // namespace
 
 exit_status run(const config::server_config& configuration) {
-    std::signal(SIGPIPE, SIG_IGN);
+    prepare_signals();
     prepare_heap();
     inherited_sockets inherited = take_inherited_sockets(configuration);
     if (configuration.one_of_several() && !inherited.listen.empty()) {

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import resource
 import signal
 import stat
 import threading
@@ -194,6 +195,22 @@ def test_a_device_that_is_always_full_keeps_nobody(start_server):
     server.stop(within=5.0)
     assert "No space left" in errors(server)[0]["reason"]
     assert errors(server)[-1]["events"] == "200", "what could not be written is said at the end"
+
+
+def test_a_limit_of_file_sizes_is_a_disk_that_refuses(start_server, tmp_path):
+    """ulimit -f, LimitFSIZE=: the signal that comes with it ends nobody."""
+    path = tmp_path / "audit.log"
+    limit = (4096, resource.RLIM_INFINITY)
+    server = start_server(
+        "-audit-log", str(path), before_exec=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    )
+    tokens = pairs(server, 50, each_within=1.0)
+    wait_until(lambda: errors(server), "an error line")
+    assert "File too large" in errors(server)[0]["reason"]
+    tokens += pairs(server, 5)
+    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    seen = audit.check(audit.parse_text(wait_whole(path, 2 * len(tokens))))
+    assert sorted(seen.ends) == tokens and seen.lost == 0
 
 
 # --- pipes

@@ -37,6 +37,17 @@ def test_idle_server_ends_with_zero(start_server, threads, number):
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_signals_come_through_whatever_mask_was_inherited(start_server, number):
+    """Whoever waits for signals with sigwait blocks them, and starts programs that way."""
+    everything = signal.valid_signals()
+    server = start_server(before_exec=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, everything))
+    server.signal(signal.SIGHUP)
+    server.wait_record(lambda record: record["msg"].startswith("reload"))
+    server.signal(number)
+    assert server.wait_exit() == 0
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_everyone_is_told_and_nobody_is_promoted(start_server, threads, number):
     server = start_server("-threads", threads)
     owners = [server.owner(f"told-{index}") for index in range(20)]
