@@ -1,5 +1,6 @@
 """Processes that do their part until they are told to end, and say what they saw when they are asked."""
 
+import contextlib
 import multiprocessing
 import traceback
 
@@ -25,12 +26,13 @@ class Helper:
         theirs.close()
 
     def ask(self, word="report"):
-        self._ours.send(word)
+        with contextlib.suppress(BrokenPipeError):  # it has failed, and its last words wait to be read
+            self._ours.send(word)
         if not self._ours.poll(ANSWER_SECONDS):
             raise Broken(f"{self.name} does not answer")
         try:
             how, what = self._ours.recv()
-        except EOFError:
+        except (EOFError, ConnectionResetError):
             raise Broken(f"{self.name} ended by itself") from None
         if how == "failed":
             raise Broken(f"{self.name}: {what}")

@@ -40,10 +40,16 @@ def say(text):
 
 def judge_again(path):
     samples = {}
-    for line in path.read_text().splitlines():
-        sample = json.loads(line)
-        samples.setdefault(sample.pop("server"), []).append(sample)
-    return samples, [(server, verdict) for server, series in samples.items() for verdict in judge_series(series)]
+    try:
+        for line in path.read_text().splitlines():
+            sample = json.loads(line)
+            samples.setdefault(sample.pop("server"), []).append(sample)
+        verdicts = [(server, verdict) for server, series in samples.items() for verdict in judge_series(series)]
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise CannotMeasure(f"{path} is no file of samples: {error!r}") from None
+    if not verdicts:
+        raise CannotMeasure(f"{path} has no sample, so nothing was judged")
+    return samples, verdicts
 
 
 def run(flags):

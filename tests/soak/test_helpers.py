@@ -1,0 +1,41 @@
+"""What a helper that fails says at the end is told, and a file of samples that says nothing is no verdict."""
+
+import os
+import time
+
+import pytest
+from harness.errors import CannotMeasure
+
+from .helpers import Broken, Helper
+from .main import judge_again
+
+
+class Failing:
+    def __init__(self, fail):
+        self._fail = fail
+
+    def turn(self):
+        self._fail()
+
+
+def raise_an_error():
+    raise ValueError("its own words")
+
+
+@pytest.mark.parametrize("fail, said", [(raise_an_error, "its own words"), (lambda: os._exit(3), "ended by itself")])
+def test_the_last_words_of_a_helper_are_heard(fail, said):
+    helper = Helper("a helper", Failing, fail)
+    try:
+        time.sleep(0.1)  # it has ended by now, or will while it is asked
+        with pytest.raises(Broken, match=said):
+            helper.ask()
+    finally:
+        helper.dispose()
+
+
+@pytest.mark.parametrize("text", ["", "{bad", "[]\n", '{"t": 1}\n', '{"server": "plain", "t": 1}\n'])
+def test_no_samples_are_no_verdict(tmp_path, text):
+    path = tmp_path / "samples.jsonl"
+    path.write_text(text)
+    with pytest.raises(CannotMeasure):
+        judge_again(path)
