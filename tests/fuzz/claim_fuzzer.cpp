@@ -1,12 +1,14 @@
 // The client's claim against an arbitrary server, network and clock. A small model beside it keeps
 // the rules of docs/protocol.md ("The client's duties") in the plainest terms: what was sent when,
-// what has been answered, and until when that confirms the claim.
+// what has been answered, until when that confirms the claim, when the next message is due, and
+// what ends it, which nothing else may.
 
 #include "client/claim.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "fuzz/choices.hpp"
 #include "fuzz/pieces.hpp"
@@ -16,6 +18,7 @@ namespace {
 using monolock::detail::claim;
 using monolock::detail::claim_state;
 using monolock::detail::claim_time;
+using monolock::detail::loss_kind;
 using monolock::fuzz::choices;
 using monolock::fuzz::require;
 using std::chrono::milliseconds;
@@ -23,6 +26,7 @@ using std::chrono::nanoseconds;
 namespace protocol = monolock::protocol;
 
 constexpr protocol::fencing_token granted{0x0102030405060708};
+constexpr protocol::fencing_token of_another{0x0102030405060709};
 
 // What the claim must believe.
 struct model {
@@ -32,6 +36,11 @@ struct model {
     bool in_flight = false;                    // wholly sent and unanswered
     bool push_due = false;                     // told WAITING, the pushed ACQUIRED has not come
 
+    // From send to send: a quarter of the lease, less if the way is long.
+    [[nodiscard]] nanoseconds interval_max() const { return nanoseconds{lease} / 4; }
+    [[nodiscard]] nanoseconds interval_min() const {
+        return std::min<nanoseconds>(interval_max(), milliseconds{100});
+    }
     void answered() {
         confirmed_at = sent_at;
         in_flight = false;
@@ -68,13 +77,11 @@ public:
                 break;
             case 6:
                 claim_.judge(now_);
-                require(claim_.state() == claim_state::lost || !past_deadline());
+                require(before == claim_state::lost ||
+                        (claim_.state() == claim_state::lost) == past_deadline());
                 break;
             case 7:
-                if (choose.next() == 0) {
-                    claim_.close();
-                    require(claim_.state() == claim_state::lost);
-                }
+                deliver_end(choose.next(), choose);
                 break;
         }
         check(before, token_before);
@@ -84,6 +91,10 @@ private:
     void send(std::uint8_t kernel_takes) {
         const auto bytes = claim_.output(now_);
         if (bytes.empty()) {
+            const bool nothing_due = claim_.state() == claim_state::lost || past_deadline() ||
+                                     !whole_frames_ || model_.in_flight ||
+                                     now_ - *model_.sent_at < model_.interval_max();
+            require(nothing_due);
             return;
         }
         require(claim_.state() != claim_state::lost);
@@ -91,6 +102,7 @@ private:
         if (unsent_ == 0) {  // a new message: an ACQUIRE first, then heartbeats only
             require(!model_.sent_at || bytes.size() == 1);
             require(!past_deadline());
+            require(!model_.sent_at || now_ - *model_.sent_at >= model_.interval_min());
             model_.sent_at = now_;
         } else {
             require(bytes.size() == unsent_);
@@ -102,26 +114,61 @@ private:
     }
 
     void deliver_waiting() {
+        const bool was_lost = claim_.state() == claim_state::lost;
         const bool fair = model_.in_flight && claim_.state() != claim_state::held;
         claim_.receive(protocol::waiting_frame, now_);
-        if (claim_.state() == claim_state::lost || !whole_frames_) {
+        if (was_lost || !whole_frames_) {
             return;
         }
-        require(fair);  // anything else must have ended the claim
+        require(fair == (claim_.state() != claim_state::lost));  // anything else ends the claim
+        if (!fair) {
+            return;
+        }
         model_.push_due = true;
         model_.answered();
     }
 
     void deliver_acquired(protocol::fencing_token token) {
+        const bool was_lost = claim_.state() == claim_state::lost;
+        const bool its_own = token.value != 0 && claim_.token().value_or(token) == token;
+        const bool fair = its_own && (model_.push_due || model_.in_flight);
         claim_.receive(protocol::encode_acquired(token), now_);
-        if (claim_.state() == claim_state::lost || !whole_frames_) {
+        if (was_lost || !whole_frames_) {
             return;
         }
+        require(fair == (claim_.state() == claim_state::held));
+        require(fair == (claim_.state() != claim_state::lost));  // nothing to answer ends the claim
+        if (!fair) {
+            return;
+        }
+        require(claim_.token() == token);
         if (model_.push_due) {
             model_.push_due = false;  // the push answers nothing
         } else {
-            require(model_.in_flight);  // an answer to nothing must have ended the claim
             model_.answered();
+        }
+    }
+
+    // The end of the connection, an ERROR, or a token that is none of this claim's.
+    void deliver_end(std::uint8_t what, choices& choose) {
+        const bool was_lost = claim_.state() == claim_state::lost;
+        if (what == 0) {
+            claim_.close();
+            require(claim_.state() == claim_state::lost);
+            require(was_lost || claim_.loss().kind == loss_kind::connection_closed);
+        } else if (what == 1) {
+            deliver_acquired(protocol::fencing_token{0});
+        } else if (what == 2) {
+            deliver_acquired(of_another);
+        } else if (what < 8) {
+            const auto code = protocol::error_code{choose.next()};
+            const std::string_view reason = choose.text(what - 3U);
+            claim_.receive(protocol::encode_error(code, reason).bytes(), now_);
+            if (!was_lost && whole_frames_) {
+                require(claim_.state() == claim_state::lost);
+                require(claim_.loss().kind == loss_kind::server_error);
+                require(claim_.loss().code == code && claim_.loss().reason == reason);
+            }
         }
     }
 
@@ -154,7 +201,14 @@ private:
         require(claim_.next_wakeup().has_value() == model_.sent_at.has_value());
         if (whole_frames_ && model_.sent_at) {
             const claim_time from = model_.confirmed_at.value_or(*model_.sent_at);
-            require(claim_.confirmed_until() == from + nanoseconds{model_.lease} * 4 / 5);
+            const claim_time deadline = from + nanoseconds{model_.lease} * 4 / 5;
+            require(claim_.confirmed_until() == deadline);
+            const bool beats_next = !model_.in_flight && unsent_ == 0;
+            const auto wake = *claim_.next_wakeup();
+            require(wake <= deadline);
+            require(wake == deadline ||
+                    (beats_next && wake >= *model_.sent_at + model_.interval_min()));
+            require(!beats_next || wake <= *model_.sent_at + model_.interval_max());
         }
     }
 

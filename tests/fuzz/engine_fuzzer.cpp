@@ -1,7 +1,9 @@
 // The server's session engine against arbitrary peers, kernel and clock: bytes that come late or
 // not at all, replies that block, resets, silence, pauses between any two steps. After each step
 // the lock table's invariants hold; queues are served in order, nobody outlives a lease that was
-// judged, whoever is revoked leaves ungranted, and each session's replies are judged when it ends.
+// judged, whoever is revoked leaves ungranted, every end has the cause that its reason names,
+// nobody is granted while tokens are refused or grants withheld, and each session's replies are
+// judged when it ends.
 
 #include "core/session_engine.hpp"
 
@@ -27,7 +29,13 @@ using monolock::fuzz::require;
 namespace protocol = monolock::protocol;
 
 constexpr std::size_t capacity_unbounded = 1'000'000;
+// Bytes that are no message of any peer's here.
 constexpr std::uint8_t revoke_choice = 0xFF;
+constexpr std::uint8_t tokens_choice = 0xFE;
+constexpr std::uint8_t retry_choice = 0xFD;
+constexpr std::uint8_t withhold_choice = 0xFC;
+constexpr std::uint8_t close_all_choice = 0xFB;
+constexpr std::chrono::milliseconds io_timeout{100};
 
 // A clock that passes at every reading, by as much as the fuzzer said last: a pause can fall
 // between any two readings.
@@ -49,9 +57,11 @@ private:
 class counting_tokens final : public token_source {
 public:
     std::optional<protocol::fencing_token> next(std::chrono::milliseconds) noexcept override {
-        return protocol::fencing_token{++last_};
+        return refuses ? std::nullopt : std::optional{protocol::fencing_token{++last_}};
     }
     [[nodiscard]] std::uint64_t given() const noexcept { return last_; }
+
+    bool refuses = false;  // as before a grant delay is over
 
 private:
     std::uint64_t last_ = 0;
@@ -77,7 +87,9 @@ public:
     bool wants_write = false;
     bool dropped = false;
     bool refused = false;
+    bool forced = false;       // by an operator
     bool blocked = false;      // the last send was cut short
+    time_point blocked_at;     // the first of those without one in between that was not
     std::size_t messages = 1;  // received and due an answer: the ACQUIRE, and heartbeats
     std::vector<std::byte> sent;
     time_point last_received;
@@ -111,7 +123,9 @@ public:
         }
         const std::size_t count = std::min(bytes.size(), capacity);
         capacity -= count;
-        blocked = count < bytes.size();
+        if (!std::exchange(blocked, count < bytes.size())) {
+            blocked_at = clock_->peek();
+        }
         sent.insert(sent.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count));
         return {send_status::sent, count};
     }
@@ -235,11 +249,8 @@ public:
     void on_fact(const fact& what) override {
         queues_.follow(what);
         const auto* const end = std::get_if<ended>(&what);
-        if (end != nullptr && end->why == end_reason::expired) {
-            const auto& who = static_cast<const peer&>(*end->who);
-            require(clock_.peek() - who.last_received > who.lease());  // never early
-            const bool readable = !who.blocked && !who.dropped;
-            require(!readable || who.silent || who.inbox.empty());
+        if (end != nullptr) {
+            judge_end(static_cast<const peer&>(*end->who), end->why);
         }
     }
 
@@ -249,6 +260,26 @@ public:
     }
 
 private:
+    // Whether there was cause for it.
+    void judge_end(const peer& who, end_reason why) const {
+        const bool readable = !who.blocked && !who.dropped;
+        switch (why) {
+            case end_reason::expired:
+                require(clock_.peek() - who.last_received > who.lease());  // never early
+                require(!readable || who.silent || who.inbox.empty());
+                return;
+            case end_reason::io_timeout:
+                require(who.blocked && clock_.peek() - who.blocked_at > io_timeout);
+                return;
+            case end_reason::force:
+                require(who.forced);
+                return;
+            case end_reason::graceful:
+                require(!who.forced && (who.closed || who.refused));
+                return;
+        }
+    }
+
     void connect(peer::place& place, choices& choose) {
         if (place) {
             return;
@@ -292,20 +323,68 @@ private:
                 who.heartbeat_at_receive = true;
                 break;
             case 11:
-                if (const std::uint8_t byte = choose.next(); byte == 0) {
-                    engine_.close_with_error(who, end_reason::force,
-                                             protocol::error_code::closed_by_administrator);
-                } else if (byte == revoke_choice) {
-                    revoke(choose.next());
-                } else {
-                    who.inbox.push_back(std::byte{byte});
-                }
+                act_on_all(who, choose.next(), choose);
                 break;
         }
     }
 
-    // `allowed` has a bit for each who may stay. All others that wait are gone afterwards, nobody
-    // was granted anything, and whoever owned or may stay is as before.
+    // What the server's shell does to its sessions; or a byte from that one.
+    void act_on_all(peer& who, std::uint8_t what, choices& choose) {
+        const std::uint64_t tokens_given = tokens_.given();
+        switch (what) {
+            case 0:
+                who.forced = true;
+                engine_.close_with_error(who, end_reason::force,
+                                         protocol::error_code::closed_by_administrator);
+                break;
+            case revoke_choice:
+                revoke(choose.next());
+                break;
+            case tokens_choice:
+                tokens_.refuses = !tokens_.refuses;
+                break;
+            case retry_choice:
+                retry(choose.next() % 4U);
+                break;
+            case withhold_choice:
+                withheld_ = true;
+                engine_.withhold_grants();
+                break;
+            case close_all_choice:
+                if (withheld_) {
+                    close_all(choose.next() % 4U);
+                }
+                break;
+            default:
+                who.inbox.push_back(std::byte{what});
+        }
+        require(tokens_.given() == tokens_given || !(withheld_ || tokens_.refuses));
+    }
+
+    void retry(std::size_t budget) {
+        const std::size_t idle = engine_.idle_count();
+        engine_.retry_grants(budget);
+        const bool may_grant = !withheld_ && !tokens_.refuses;
+        require(may_grant ? engine_.idle_count() <= idle - std::min(idle, budget)
+                          : engine_.idle_count() <= idle);
+    }
+
+    // A step of a shutdown, or of a server that steps down and may be called again.
+    void close_all(std::size_t budget) {
+        const std::size_t before = engine_.table().session_count();
+        const bool more = engine_.close_all(budget, protocol::error_code::server_shutting_down);
+        require(before - engine_.table().session_count() >= std::min(before, budget));
+        require(more == (engine_.table().session_count() > 0));
+        if (!more) {
+            require(engine_.table().lock_count() == 0 && engine_.idle_count() == 0);
+            engine_.grant_again();
+            withheld_ = false;
+        }
+    }
+
+    // `allowed` has a bit for each who may stay. All others that wait are gone afterwards, and
+    // whoever owned or may stay is as before. Nobody was granted anything, but for who has become
+    // the head of an idle lock.
     void revoke(std::uint8_t allowed) {
         const auto may_stay = [allowed](const session& who) {
             return (unsigned{allowed} >> who.id().value % 8 & 1U) != 0;
@@ -320,15 +399,18 @@ private:
                 expected[place] = leaves ? session_state::fresh : who.state();
             }
         }
+        const bool idle = engine_.idle_count() > 0;
         const std::uint64_t tokens_given = tokens_.given();
         require(engine_.revoke_waiters([&](const connected_session& who) {
             require(who.state() == session_state::waiting);
             return may_stay(who);
         }) == leave);
-        require(tokens_.given() == tokens_given);
+        require(idle || tokens_.given() == tokens_given);
         for (std::size_t place = 0; place < peers_.size(); ++place) {
-            require((peers_[place] ? peers_[place]->state() : session_state::fresh) ==
-                    expected[place]);
+            const auto now = peers_[place] ? peers_[place]->state() : session_state::fresh;
+            const bool inherits =
+                idle && now == session_state::owning && expected[place] == session_state::waiting;
+            require(inherits || now == expected[place]);
         }
     }
 
@@ -343,10 +425,11 @@ private:
 
     fuzz_clock clock_;
     counting_tokens tokens_;
-    session_engine engine_{tokens_, clock_, *this, {.io_timeout = std::chrono::milliseconds{100}}};
+    session_engine engine_{tokens_, clock_, *this, {.io_timeout = io_timeout}};
     std::array<peer::place, 5> peers_;
     expected_queues queues_;
     std::uint64_t last_id_ = 0;
+    bool withheld_ = false;
 };
 
 }  // namespace
