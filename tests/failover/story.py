@@ -9,6 +9,7 @@ from failover.cases import SERVED_WITHIN
 from failover.group import Group
 from failover.load import LEASE_MAX, Load, now
 from failover.probes import Probes
+from support.campaigns import undisturbed
 from support.waiting import NeverAllowed, wait_until
 from support.wall_clock import WallClock
 
@@ -37,22 +38,24 @@ class Stage:
 
     def __enter__(self):
         with contextlib.ExitStack() as undo:
-            undo.enter_context(self.group)
-            self.group.etcd.start()
-            for peer in self.group.peers:
-                folder = self.group.folder / f"{peer.name}.clock"
-                folder.mkdir()
-                self._clocks[peer.name] = WallClock(folder)
-                peer.start(env=self.clock_of(peer).environment()).wait_up()
-            self.settle()
-            self.load = undo.enter_context(Load(self.group, self._seed, served_ms=20_000))
-            self.probes = Probes(self.group.peers)
-            undo.enter_context(self.probes)
+            with undisturbed():
+                undo.enter_context(self.group)
+                self.group.etcd.start()
+                for peer in self.group.peers:
+                    folder = self.group.folder / f"{peer.name}.clock"
+                    folder.mkdir()
+                    self._clocks[peer.name] = WallClock(folder)
+                    peer.start(env=self.clock_of(peer).environment()).wait_up()
+                self.settle()
+                self.load = undo.enter_context(Load(self.group, self._seed, served_ms=20_000))
+                self.probes = Probes(self.group.peers)
+                undo.enter_context(self.probes)
             self._undo = undo.pop_all()
         return self
 
     def __exit__(self, *_):
-        self._undo.close()
+        with undisturbed():
+            self._undo.close()
 
     def clock_of(self, peer):
         return self._clocks[peer.name]

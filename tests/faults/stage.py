@@ -13,6 +13,7 @@ import time
 from faults.chronicle import Chronicle
 from faults.networks import PORT, Beside, program
 from support import netns, procfs
+from support.campaigns import undisturbed
 from support.server import Server
 from support.small_disk import SmallDisk
 from support.waiting import wait_until
@@ -82,7 +83,8 @@ class Stage:
         self.is_over = threading.Event()
         self.has_crashed = False  # the server
         self.injected = {}
-        self.ends = []  # what went wrong at the end of a server
+        self.crashes = []  # workers that ended as none should, in words
+        self.stuck = []  # the numbers of those that did not end
         self._clean_up = contextlib.ExitStack()
         self._guard = threading.RLock()
         self._mutes = {}
@@ -92,31 +94,33 @@ class Stage:
 
     def __enter__(self):
         with contextlib.ExitStack() as undo:
-            undo.callback(self.chronicle.close)
-            self.namespace = netns.Namespace()
-            undo.callback(self.namespace.remove)
-            self.clock = WallClock(self.folder) if self.scenario.steps_clock else None
-            self._shift = self._shift_max = 0
-            self.disk = SmallDisk(self.folder / "disk", size_kib=256) if self.scenario.small_disk else None
-            self.servers = []
-            undo.callback(lambda: [server.dispose() for server in self.servers])
-            self.start_server()
-            self.chronicle.note("server_serves")
-            undo.callback(self._end_workers)
-            for number, spec in enumerate(self.scenario.groups, 1):
-                network = (spec.network or Beside)(self.namespace, number, self.seed * 100 + number, **spec.how)
-                undo.callback(network.dispose)
-                via = None
-                if spec.liar:
-                    liar = spec.liar(self.namespace)
-                    undo.callback(liar.dispose)
-                    via = liar.address
-                self.groups.append(Group(self, network, spec.workers, spec.load, via))
+            with undisturbed():
+                undo.callback(self.chronicle.close)
+                self.namespace = netns.Namespace()
+                undo.callback(self.namespace.remove)
+                self.clock = WallClock(self.folder) if self.scenario.steps_clock else None
+                self._shift = self._shift_max = 0
+                self.disk = SmallDisk(self.folder / "disk", size_kib=256) if self.scenario.small_disk else None
+                self.servers = []
+                undo.callback(lambda: [server.dispose() for server in self.servers])
+                self.start_server()
+                self.chronicle.note("server_serves")
+                undo.callback(self._end_workers)
+                for number, spec in enumerate(self.scenario.groups, 1):
+                    network = (spec.network or Beside)(self.namespace, number, self.seed * 100 + number, **spec.how)
+                    undo.callback(network.dispose)
+                    via = None
+                    if spec.liar:
+                        liar = spec.liar(self.namespace)
+                        undo.callback(liar.dispose)
+                        via = liar.address
+                    self.groups.append(Group(self, network, spec.workers, spec.load, via))
             self._clean_up = undo.pop_all()
         return self
 
     def __exit__(self, *_):
-        self._clean_up.close()
+        with undisturbed():
+            self._clean_up.close()
 
     # --- the server
 
@@ -287,10 +291,12 @@ class Stage:
         threads = [threading.Thread(target=again_and_again, args=(fault,)) for fault in self.scenario.faults]
         for thread in threads:
             thread.start()
-        self.is_over.wait(seconds)
-        self.is_over.set()
-        for thread in threads:
-            thread.join()
+        try:
+            self.is_over.wait(seconds)
+        finally:  # also when the run is interrupted: nobody harms what is being put away
+            self.is_over.set()
+            for thread in threads:
+                thread.join()
         if failures:
             raise failures[0]
 
@@ -313,8 +319,10 @@ class Stage:
         self.chronicle.note("finish")
         for worker in self.workers:
             code = worker.process.poll()
-            if code:
-                self.ends.append(f"worker {worker.number} ended with {code}")
+            if code is None:
+                self.stuck.append(worker.number)
+            elif code:
+                self.crashes.append(f"worker {worker.number} ended with {code}")
 
     def histories(self):
         return sorted(str(path) for path in self.folder.glob("*.jsonl"))

@@ -1,16 +1,17 @@
 """The checkers find what they are for, in real processes: workers that cheat, and proxies that lie."""
 
+import signal
 import tempfile
 
 import pytest
 
 from faults import liars
 from faults.injected import Cut, PauseWorker
-from faults.judged import check_history
+from faults.judged import check_history, run_scenario
 from faults.networks import Relayed
 from faults.scenarios import Scenario, Workers
 from faults.stage import Stage
-from support.waiting import tried_again
+from support.waiting import NeverAllowed, tried_again
 
 SECONDS = 0.6
 LOAD = {"locks": 4, "lease-min": 1000, "lease-max": 1000, "hold-max": 40, "impatient": 0}
@@ -71,3 +72,19 @@ def test_an_honest_proxy_breaks_nothing():
         stage.server.stop()
     assert verdict.code == 0, verdict.text
     assert verdict.checked["fifo_as_seen"] > 20 and verdict.checked["handover_bounded"] > 20, verdict.text
+
+
+def test_a_server_that_crashed_before_it_was_killed_is_found():
+    """Or a fault that ends servers would hide it."""
+    quiet = Scenario("quiet", (Workers(1),))
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder, Stage(quiet, 1, folder) as stage:
+        stage.server.signal(signal.SIGABRT)  # as a failed assertion
+        with pytest.raises(NeverAllowed, match="by itself with -6"):
+            stage.kill_server()
+
+
+def test_a_worker_that_does_not_end_is_found():
+    """All its claims are served and released: only the process is still there."""
+    staying = Scenario("staying", (Workers(1, load={"stay": 1}),), load=LOAD, served_ms=1200, settle_seconds=0.05)
+    with pytest.raises(AssertionError, match="do not end"):
+        run_scenario(staying, 1, 0.2)

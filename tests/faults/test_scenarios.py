@@ -1,13 +1,18 @@
 """The short set: some scenarios for a moment. `make faults` runs all of them for longer."""
 
 import os
+import pathlib
 import random
+import signal
+import subprocess
+import sys
 
 import pytest
 
 from faults.judged import run_scenario
 from faults.scenarios import SCENARIOS
-from support.waiting import tried_again
+from support import netns, procfs
+from support.waiting import tried_again, wait_until
 
 SECONDS = 1.0
 
@@ -23,3 +28,23 @@ def test_scenario(scenario):
     assert verdict.grants > 20, verdict.text
     for fault in scenario.faults:
         assert verdict.injected.get(fault.name) or fault.every[1] >= SECONDS, f"never injected: {fault.name}"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_a_run_that_is_interrupted_leaves_nothing(number):
+    """To the run alone, as a supervisor sends it: servers, stopped workers, relays and namespaces are put away."""
+    command = [sys.executable, str(pathlib.Path(__file__).with_name("run"))]
+    environment = os.environ | {"FAULT_SECONDS": "600", "FAULT_SCENARIO": "wild", "FAULT_SEED": "1"}
+    run = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
+    wait_until(lambda: len(procfs.of_session(run.pid)) >= 7, "a server, two relays and four workers")
+    run.send_signal(number)
+    assert run.wait(30) == 130
+    assert f"monolock-{run.pid}-" not in netns.run("ip", "netns", "list")
+    assert not procfs.of_session(run.pid)
+
+
+@pytest.mark.parametrize("variable, value", [("FAULT_SECONDS", "abc"), ("FAULT_SECONDS", "nan"), ("FAULT_SEED", "-1")])
+def test_what_is_no_number_is_refused_in_words(variable, value):
+    command = [sys.executable, str(pathlib.Path(__file__).with_name("run"))]
+    done = subprocess.run(command, env=os.environ | {variable: value}, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 2 and done.stderr.startswith(f"{variable}={value}: it must be")

@@ -10,6 +10,7 @@
 //     --lease-min 500, --lease-max 2000, --hold-max 60, --rest-max 40   milliseconds
 //     --impatient 10   parts of a hundred
 //     --cheat 1        goes on working after its loss, to prove that the checkers see it
+//     --stay 1         does not end when it should, to prove that somebody notices
 //
 // A line "calm" on its input, or the end of it, says that the faults are over: each thread is
 // served once more, and then the program ends.
@@ -50,7 +51,7 @@ struct options {
     std::map<std::string_view, std::uint32_t> numbers{
         {"--worker", 1},    {"--seed", 1},        {"--clients", 2},      {"--slots", 4},
         {"--locks", 4},     {"--lease-min", 500}, {"--lease-max", 2000}, {"--hold-max", 60},
-        {"--rest-max", 40}, {"--impatient", 10},  {"--cheat", 0},
+        {"--rest-max", 40}, {"--impatient", 10},  {"--cheat", 0},        {"--stay", 0},
     };
 
     [[nodiscard]] std::uint32_t operator[](std::string_view key) const { return numbers.at(key); }
@@ -376,6 +377,9 @@ void run(const options& chosen) {
     }
     phases.begin();
     threads.clear();  // joins
+    while (chosen["--stay"] != 0) {
+        ::pause();
+    }
 }
 
 }  // namespace

@@ -22,6 +22,19 @@ def state(pid):
     return _stat_fields(f"/proc/{pid}/stat")[0]
 
 
+def of_session(leader):
+    """Those of that session that have not ended, without its leader."""
+    found = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            fields = _stat_fields(f"/proc/{pid}/stat")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if fields[3] == str(leader) and fields[0] != "Z" and pid != str(leader):
+            found.append(int(pid))
+    return found
+
+
 def threads(pid):
     return sorted(int(tid) for tid in os.listdir(f"/proc/{pid}/task"))
 

@@ -9,7 +9,7 @@ import time
 
 from . import http, logs, metrics, procfs
 from .connection import Connection
-from .waiting import wait_until
+from .waiting import NeverAllowed, wait_until
 
 START_WITHIN = 20.0
 STOP_WITHIN = 20.0
@@ -96,7 +96,11 @@ class Server:
         self.tls = tls
         self._addresses = []
         if wait:
-            self.wait_listening()
+            try:
+                self.wait_listening()
+            except BaseException:  # nobody else knows of it
+                self._end_at_once()
+                raise
 
     # --- where it listens
 
@@ -239,9 +243,15 @@ class Server:
             raise AssertionError(f"the server still runs after {within} s: {self.stderr()}") from None
 
     def kill(self):
-        """As a crash: SIGKILL, and reaped."""
-        self.signal(signal.SIGKILL)
-        self.process.wait()
+        """As a crash: SIGKILL, and reaped. One that has crashed by itself before is found."""
+        self._end_at_once()
+        if self.exit_code() not in (0, -signal.SIGKILL):
+            raise NeverAllowed(f"the server had ended by itself with {self.exit_code()}:\n{self.stderr()}")
+
+    def _end_at_once(self):
+        if self.exit_code() is None:
+            self.signal(signal.SIGKILL)
+            self.process.wait()
 
     def stop(self, within=STOP_WITHIN):
         """SIGTERM, and it must end in good order."""
@@ -249,12 +259,13 @@ class Server:
             self.signal(signal.SIGCONT)
             self.signal(signal.SIGTERM)
         code = self.wait_exit(within)
+        if code < 0:
+            raise NeverAllowed(f"the server ended by signal {-code} after SIGTERM:\n{self.stderr()}")
         assert code == 0, f"the server ended with {code} after SIGTERM:\n{self.stderr()}"
 
     def dispose(self):
         """Ends it in any way; what a fixture does last. More than once is once."""
-        if self.process.poll() is None:
-            self.kill()
+        self._end_at_once()
         if self._stderr.closed:
             return
         report = self.stderr()
