@@ -23,7 +23,8 @@ class Crowd:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=lambda: os.nice(nice),
+            # A group of its own: a terminal's interrupt is for whoever measures.
+            preexec_fn=lambda: (os.setpgrp(), os.nice(nice)),
         )
 
     def __enter__(self):

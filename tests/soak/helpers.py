@@ -2,6 +2,7 @@
 
 import contextlib
 import multiprocessing
+import signal
 import traceback
 
 ANSWER_SECONDS = 60
@@ -52,6 +53,8 @@ class Helper:
 
 def _live(pipe, parents, make, arguments):
     parents.close()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)  # a terminal's are for the soak, which asks once more and then ends this
     try:
         actor = make(*arguments)
         ending = False

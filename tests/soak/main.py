@@ -79,11 +79,14 @@ def stop(*_):
 
 def main():
     flags = parse()
-    signal.signal(signal.SIGTERM, stop)  # what was sampled is judged
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, stop)  # what was sampled is judged
     try:
         verdicts = judge_again(flags.judge)[1] if flags.judge else run(flags)
     except (CannotMeasure, Broken) as error:
         sys.exit(f"soak: {error}")
+    except KeyboardInterrupt:  # outside of the sampling
+        sys.exit("soak: interrupted before anything was judged")
     broken: list[Verdict] = [verdict for _, verdict in verdicts if not verdict.held]
     for server, verdict in verdicts if flags.judge else []:
         say(f"{server}: {verdict}")

@@ -12,6 +12,7 @@ from harness.errors import CannotMeasure
 from harness.options import DESCRIPTORS_SPARE, descriptor_limit
 from support.pki import Authority
 
+from .helpers import Broken
 from .judging import FLAT, judge_books, judge_flat, judge_none, judge_some
 from .subject import Subject
 
@@ -64,6 +65,8 @@ def soak(flags, options, say):
             subject.open_all(flags.seed, flags.reload_seconds)
             say(f"{subject.sessions:,} sessions are open, {subject.transport}")
         samples = take_samples(subjects, flags, options.build_dir / "soak" / "samples.jsonl", say)
+        if not all(samples.values()):
+            raise Broken("interrupted before anything was sampled")
         verdicts = []
         for subject in subjects:
             verdicts += [(subject.name, verdict) for verdict in judge_series(samples[subject.name])]

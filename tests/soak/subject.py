@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 import pathlib
 import re
 import subprocess
@@ -44,7 +45,8 @@ class Subject:
         self.crowd = self.churn = self.operators = None
         self._last_cpu = None
         flags = ["-ops-listen", "127.0.0.1:0", "-admin-listen", "127.0.0.1:0", "-audit-log", str(self.audit_log)]
-        self.server = Server(*flags, tls=self.files, env=env)
+        # In a process group of its own, so that a terminal's interrupt is the soak's alone.
+        self.server = Server(*flags, tls=self.files, env=env, before_exec=os.setpgrp)
         self.descriptors_at_start = self.server.settled_descriptors()
 
     @property
