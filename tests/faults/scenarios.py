@@ -77,7 +77,7 @@ SCENARIOS = (
         load=HELD, short=True,
     ),
     Scenario(
-        "cut one way", (Workers(2), Workers(2, Relayed, FAR)),
+        "cut one way", (Workers(2), Workers(2, Relayed, FAR), Workers(1, Wired)),
         (CutToServer(lasts=(0.1, 1.2)), CutToWorkers(lasts=(0.1, 1.2))),
         load=HELD,
     ),

@@ -21,7 +21,8 @@ enum class invariant : std::uint8_t {
     exclusion,           // no two claims believe in one lock at once, unless the end of the first
                          // was announced: by a reset, an operator, a restart. A paused process
                          // believes until its deadline
-    acts_within_belief,  // who acts has asked itself: before its deadline, and not after its end
+    acts_within_belief,  // who acts has asked itself: before its deadline, and not after its end;
+                         // and no deadline is further away than 0.8 x lease
     no_early_grant,      // an owner that fell silent is followed after its whole lease, not before:
                          // 0.2 x lease after the deadline of its client
     one_token,           // a token is not zero and belongs to one claim
@@ -90,7 +91,7 @@ private:
 void check_stories(const stories& all, report& into);  // possible_story, protocol_kept
 void check_beliefs(const stories& all, report& into);  // exclusion, acts_within_belief
 void check_leases(const stories& all, const settings& limits,
-                  report& into);                      // no_early_grant, silence_bounded
+                  report& into);  // no_early_grant, silence_bounded, how far a belief reaches
 void check_tokens(const stories& all, report& into);  // one_token, tokens_*
 void check_order(const stories& all, report& into);   // fifo_as_seen
 void check_handover(const stories& all, const settings& limits, report& into);

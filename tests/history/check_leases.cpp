@@ -11,6 +11,16 @@ instant margin_of(const story& owner, const settings& limits) {
     return limits.clocks_drift ? instant{0} : owner.lease - owner.lease / 5 * 4;
 }
 
+// What is confirmed was sent before it was noted, and is worth 0.8 x lease from its sending.
+void check_belief(const story& who, const settings& limits, report& into) {
+    const instant allowed = who.lease - margin_of(who, limits);
+    if (!limits.clocks_drift && who.believes_for() > allowed) {
+        into.violated(invariant::acts_within_belief, *who.ask, *who.furthest,
+                      "believes for another " + milliseconds_text(who.believes_for()) +
+                          ", which is more than 0.8 of its lease");
+    }
+}
+
 // The client of the owner before has not closed, as far as the server can know: it was given up.
 bool given_up(const stories& all, const story& owner, instant next_grant) {
     if (owner.stopped_at() > next_grant) {
@@ -77,6 +87,9 @@ void check_not_late(const stories& all, const settings& limits,
 void check_leases(const stories& all, const settings& limits, report& into) {
     for (const auto& [lock, claims] : all.by_lock()) {
         const auto granted = in_order_of_grants(claims);
+        for (const story* const each : granted) {
+            check_belief(*each, limits, into);
+        }
         for (std::size_t at = 1; at < granted.size(); ++at) {
             const story& owner = *granted[at - 1];
             const story& next = *granted[at];

@@ -163,6 +163,7 @@ void stories::of_claim(const event& what) {
                 contradict(who, what, "has two tokens");
             } else if (!who.granted()) {
                 who.grant = &what;
+                who.furthest = &what;
                 who.confirmed_until = what.until;
             }
             break;
@@ -171,6 +172,9 @@ void stories::of_claim(const event& what) {
                 contradict(who, what, "is confirmed without a grant");
             } else if (who.stop == nullptr) {
                 who.confirmed_until = std::max(who.confirmed_until, what.until);
+                if (what.until - what.at > who.believes_for()) {
+                    who.furthest = &what;
+                }
             }
             break;
         case kind::act:

@@ -21,11 +21,14 @@ struct story {
     const event* waiting = nullptr;
     const event* grant = nullptr;
     const event* last_act = nullptr;
-    const event* stop = nullptr;    // its loss or its end, or its process's
-    const event* closed = nullptr;  // after its end, if that is told
-    instant confirmed_until{0};     // as far as is known: a killed process tells nothing more
+    const event* stop = nullptr;      // its loss or its end, or its process's
+    const event* closed = nullptr;    // after its end, if that is told
+    instant confirmed_until{0};       // as far as is known: a killed process tells nothing more
+    const event* furthest = nullptr;  // its grant or confirmation that looks the furthest ahead
 
     [[nodiscard]] bool granted() const noexcept { return grant != nullptr; }
+    // For how long that event believes.
+    [[nodiscard]] instant believes_for() const noexcept { return furthest->until - furthest->at; }
     [[nodiscard]] instant stopped_at() const noexcept { return stop != nullptr ? stop->at : never; }
     // Until when its client believed that it owned the lock. Who acted, believed.
     [[nodiscard]] instant believed_until() const noexcept;
