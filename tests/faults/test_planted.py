@@ -11,7 +11,8 @@ from faults.judged import check_history, run_scenario
 from faults.networks import Relayed
 from faults.scenarios import Scenario, Workers
 from faults.stage import Stage
-from support.waiting import NeverAllowed, tried_again
+from support import procfs
+from support.waiting import NeverAllowed, tried_again, wait_until
 
 SECONDS = 0.6
 LOAD = {"locks": 4, "lease-min": 1000, "lease-max": 1000, "hold-max": 40, "impatient": 0}
@@ -79,6 +80,7 @@ def test_a_server_that_crashed_before_it_was_killed_is_found():
     quiet = Scenario("quiet", (Workers(1),))
     with tempfile.TemporaryDirectory(prefix="faults-") as folder, Stage(quiet, 1, folder) as stage:
         stage.server.signal(signal.SIGABRT)  # as a failed assertion
+        wait_until(lambda: procfs.state(stage.server.pid) == "Z", "it has ended, and nobody has asked yet")
         with pytest.raises(NeverAllowed, match="by itself with -6"):
             stage.kill_server()
 
