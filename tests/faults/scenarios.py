@@ -49,7 +49,8 @@ class Scenario:
     settle_seconds: float = 0.3
 
     def limits(self):
-        return {"handover_ms": self.handover_ms, "slack_ms": self.slack_ms, "served_ms": self.served_ms}
+        bounds = {"handover_ms": self.handover_ms, "slack_ms": self.slack_ms, "served_ms": self.served_ms}
+        return bounds | {"causes_noted": True}
 
 
 # Microseconds, and parts of a million.

@@ -23,6 +23,8 @@ std::string_view to_string(invariant what) noexcept {
             return "tokens_per_lock";
         case invariant::tokens_over_all:
             return "tokens_over_all";
+        case invariant::told_for_cause:
+            return "told_for_cause";
         case invariant::fifo_as_seen:
             return "fifo_as_seen";
         case invariant::handover_bounded:
@@ -47,6 +49,7 @@ severity severity_of(invariant what) noexcept {
         case invariant::one_token:
         case invariant::tokens_per_lock:
         case invariant::tokens_over_all:
+        case invariant::told_for_cause:
         case invariant::fifo_as_seen:
             return severity::unsafe;
         case invariant::handover_bounded:
@@ -84,6 +87,7 @@ report check(std::span<const event> events, const settings& limits) {
         made.losses += one.granted() && lost ? 1U : 0U;
     }
     check_stories(all, made);
+    check_causes(all, limits, made);
     check_beliefs(all, made);
     check_leases(all, limits, made);
     check_tokens(all, made);

@@ -29,13 +29,14 @@ enum class invariant : std::uint8_t {
     tokens_per_lock,     // rise from owner to owner
     tokens_over_all,     // over all locks: a grant that was seen before another was possible has
                          // the smaller token; over restarts too if the wall clock was right
+    told_for_cause,      // who was told of an operator or of the server's end was ended by that
     fifo_as_seen,        // who saw WAITING before another asked is granted first, or has left
     handover_bounded,    // from a close to the grant of a near waiter
     silence_bounded,     // and from the last sign of life, past the lease
     everyone_served,     // in calm
     nothing_lost_in_calm,  // of what was begun in it
 };
-inline constexpr std::size_t invariants = 13;
+inline constexpr std::size_t invariants = 14;
 
 [[nodiscard]] std::string_view to_string(invariant what) noexcept;
 
@@ -89,6 +90,7 @@ private:
 
 // One checker each, as check() calls them.
 void check_stories(const stories& all, report& into);  // possible_story, protocol_kept
+void check_causes(const stories& all, const settings& limits, report& into);  // told_for_cause
 void check_beliefs(const stories& all, report& into);  // exclusion, acts_within_belief
 void check_leases(const stories& all, const settings& limits,
                   report& into);  // no_early_grant, silence_bounded, how far a belief reaches

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "history/tale.hpp"
 
 namespace monolock::history {
@@ -573,6 +575,36 @@ TEST(NothingLostInCalm, IsOfClaimsThatWereBegunInIt) {
     };
     EXPECT_THAT(broken(told(100)), ElementsAre(invariant::nothing_lost_in_calm));
     EXPECT_THAT(broken(told(101)), IsEmpty());
+}
+
+TEST(ToldForCause, IsBrokenByAnOperatorWhoWasNotThere) {
+    const auto told = [](kind since, kind until, reason why, int began) {
+        return tale{}
+            .run(since, began)
+            .run(until, began + 10)
+            .ask(first, 100)
+            .grant(first, 110, 100, 910)
+            .loss(first, 200, why)
+            .check({.causes_noted = true});
+    };
+    const auto forced = [&told](int began) {
+        return broken(told(kind::forcing, kind::forced_over, reason::administrator, began));
+    };
+    const auto restarted = [&told](int began) {
+        return broken(told(kind::server_down, kind::server_started, reason::shutdown, began));
+    };
+    for (const auto& at : {std::function{forced}, std::function{restarted}}) {
+        EXPECT_THAT(at(89), ElementsAre(invariant::told_for_cause));
+        EXPECT_THAT(at(90), IsEmpty());
+        EXPECT_THAT(at(200), IsEmpty());
+        EXPECT_THAT(at(201), ElementsAre(invariant::told_for_cause));
+    }
+    EXPECT_THAT(broken(told(kind::forcing, kind::forced_over, reason::shutdown, 150)),
+                ElementsAre(invariant::told_for_cause));
+    EXPECT_THAT(broken(told(kind::server_down, kind::server_started, reason::administrator, 150)),
+                ElementsAre(invariant::told_for_cause));
+    EXPECT_THAT(broken(tale{}.ask(first, 0).loss(first, 9, reason::shutdown).check()), IsEmpty())
+        << "where nobody notes them";
 }
 
 // ---- stories

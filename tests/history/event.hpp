@@ -98,6 +98,8 @@ struct settings {
     // The clocks of clients and server run up to ten per cent wrong each, so that a lease is worth
     // nothing beyond what its client may use of it.
     bool clocks_drift = false;
+    // All that operators do and each end of the server is noted.
+    bool causes_noted = false;
     friend bool operator==(const settings&, const settings&) = default;
 };
 

@@ -197,8 +197,9 @@ void recording_reader::read_line(std::string_view line) {
         read_.seed = number_in<std::uint64_t>(object, "seed");
         read_.limits = {.handover_max = milliseconds_in(object, "handover_ms"),
                         .silence_slack = milliseconds_in(object, "slack_ms"),
-                        .served_within = milliseconds_in(object, "served_ms")};
-        expect_keys(object, 6);
+                        .served_within = milliseconds_in(object, "served_ms"),
+                        .causes_noted = truth_in(object, "causes_noted")};
+        expect_keys(object, 7);
         return;
     }
     event what;

@@ -32,7 +32,8 @@ public:
 
 // Reads the files of one history, one after the other. One line of all of them may be the setup:
 //
-//     {"kind":"setup","scenario":"lossy","seed":1,"handover_ms":50,"slack_ms":50,"served_ms":8000}
+//     {"kind":"setup","scenario":"lossy","seed":1,"handover_ms":50,"slack_ms":50,"served_ms":8000,
+//      "causes_noted":true}                                                       (on one line)
 class recording_reader {
 public:
     // The whole text of a file. Throws malformed at the first line that is not exactly as to_line()

@@ -100,9 +100,11 @@ void stories::tell(const event& what) {
         case kind::server_down:
             restarts_.push_back(what.at);
             open_window(server_away_, what.at);
+            open_window(server_ending_, what.at);
             break;
         case kind::server_started:
             restarts_.push_back(what.at);
+            close_window(server_ending_, what.at);
             if (!what.wall_clock_right) {
                 clock_set_.push_back(what.at);
             }
@@ -241,8 +243,16 @@ bool stories::announced(const story& who, instant from, instant until) const {
     if (any_overlaps(its.resetting, from, until) || restarted(from, until)) {
         return true;
     }
-    const auto forced = forced_.find(who.lock);
-    return forced != forced_.end() && any_overlaps(forced->second, from, until);
+    return forced(who.lock, from, until);
+}
+
+bool stories::forced(std::uint32_t lock, instant from, instant until) const {
+    const auto found = forced_.find(lock);
+    return found != forced_.end() && any_overlaps(found->second, from, until);
+}
+
+bool stories::server_ending(instant from, instant until) const {
+    return any_overlaps(server_ending_, from, until);
 }
 
 bool stories::stop_heard(const story& who) const {

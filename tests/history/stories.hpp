@@ -84,6 +84,10 @@ public:
     // Whether between the two times the server may have been told, by somebody else than its
     // client, that this claim is over: by a reset, by an operator, by its own end.
     [[nodiscard]] bool announced(const story& who, instant from, instant until) const;
+    // Whether an operator may have ended its owner or a waiter between the two times.
+    [[nodiscard]] bool forced(std::uint32_t lock, instant from, instant until) const;
+    // Whether the server may have been about to end at some moment between the two times.
+    [[nodiscard]] bool server_ending(instant from, instant until) const;
     // Whether the server can have heard of this claim's stop when it happened.
     [[nodiscard]] bool stop_heard(const story& who) const;
     // Whether the server stood still or was down at some moment between the two times.
@@ -109,6 +113,7 @@ private:
     std::map<std::uint32_t, surroundings> around_;
     std::map<std::uint32_t, windows> forced_;  // by lock
     windows server_away_;
+    windows server_ending_;
     std::vector<instant> restarts_;  // both ends of each
     std::vector<instant> clock_set_;
     std::vector<contradiction> contradictions_;
