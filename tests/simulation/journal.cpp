@@ -100,10 +100,15 @@ void journal::fail(std::string_view broken, const std::string& how) const {
     out << "\nseed " << what_.seed << ", step " << events_->step() << ", at ";
     print_time(out, events_->now());
     out << "\nbroken invariant: " << broken << "\n  " << how
-        << "\nrun again with: " << what_.program << " --seed " << what_.seed
-        << " --seeds 1 --trace\n"
+        << "\nrun again with: " << command_of(what_) << '\n'
         << std::flush;
     std::_Exit(1);
+}
+
+// Of another kind of swarm the same seed draws another world.
+std::string command_of(const run_request& what) {
+    return std::string{what.program} + " --seed " + std::to_string(what.seed) + " --seeds 1" +
+           (what.kind == swarm_kind::standard ? " --swarm standard" : "") + " --trace";
 }
 
 void report_assertions() {

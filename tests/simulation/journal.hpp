@@ -76,6 +76,9 @@ private:
     std::size_t count_ = 0;
 };
 
+// What shows that run again, with all that happens in it.
+[[nodiscard]] std::string command_of(const run_request& what);
+
 // Turns an abort by a failed assertion of the code under test into the same report.
 void report_assertions();
 

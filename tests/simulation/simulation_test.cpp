@@ -4,6 +4,7 @@
 #include <string>
 
 #include "simulation/client_history.hpp"
+#include "simulation/journal.hpp"
 #include "simulation/random.hpp"
 #include "simulation/runner.hpp"
 #include "simulation/swarm.hpp"
@@ -64,6 +65,12 @@ TEST(simulation, the_standard_swarm_is_what_it_says) {
         EXPECT_EQ(plan.lease_max, 10s);
     }
     EXPECT_EQ(run_all({.seeds = 3, .kind = swarm_kind::standard}).seeds, 3U);
+}
+
+TEST(simulation, a_failure_says_how_to_see_the_same_world_again) {
+    EXPECT_EQ(command_of({.seed = 7}), "simulate --seed 7 --seeds 1 --trace");
+    EXPECT_EQ(command_of({.seed = 7, .kind = swarm_kind::standard}),
+              "simulate --seed 7 --seeds 1 --swarm standard --trace");
 }
 
 TEST(simulation, every_fault_and_every_ending_occurs) {
