@@ -324,8 +324,8 @@ void whole_world::strike_server(fault kind) {
     } else if (kind == fault::shard_pause) {
         server.stop_shard_for(draw_outage());
     } else if (kind == fault::descriptors_taken) {
-        server.take_descriptors(world_.events.now() + draw_outage(),
-                                static_cast<int>(world_.random.below(3)));
+        const auto spare = static_cast<int>(world_.random.below(3));
+        server.take_descriptors(world_.events.now() + draw_outage(), spare);
     } else if (kind == fault::server_crash) {
         server.crash();
         server_is_gone(downtime);
