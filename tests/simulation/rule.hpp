@@ -113,7 +113,7 @@ inline constexpr std::array invariants{
               "a session expires only if its true silence exceeds its lease, with no byte there to "
               "be read"},
     invariant{rule::late_expiry, "late_expiry",
-              "a session expires at most 5 ms after its lease, if the server was not stopped"},
+              "a session expires at most 5 ms after its lease, or after the server's stop"},
     invariant{rule::read_in_time, "read_in_time",
               "what arrives is read within 5 ms, unless replies are blocked or the server was "
               "stopped"},

@@ -90,7 +90,7 @@ struct expiry_evidence {
     bool unread_before_reading = false;
     bool word_read = false;    // close_notify or a fatal alert of the peer
     bool reads = false;        // neither given up by the kernel nor blocked by its replies
-    bool was_stopped = false;  // the server, since the deadline
+    nanoseconds went_on{0};    // a reading of the end of the server's last stop
 };
 
 // What an operator asks of the admin API: to end the owner of a lock, or one of its waiters.
@@ -162,8 +162,9 @@ public:
     void token_taken(int shard, std::uint64_t token, std::int64_t wall_ms);
     void fact_stated(const core::fact& what);
     void expired(const claim_record& who, const expiry_evidence& evidence);
-    void io_timed_out(const claim_record& who, nanoseconds blocked, nanoseconds limit,
-                      bool was_stopped);
+    // Readings of the server's clock, but for the limit.
+    void io_timed_out(const claim_record& who, nanoseconds reading, nanoseconds blocked_since,
+                      nanoseconds limit, nanoseconds went_on);
     // Of a session whose replies are blocked; readings of the server's clock.
     void ended_by_limit(const claim_record& who, core::end_reason why, nanoseconds lease_over,
                         nanoseconds io_over) const;

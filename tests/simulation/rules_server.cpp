@@ -284,18 +284,22 @@ void rules::expired(const claim_record& who, const expiry_evidence& evidence) {
         fail(rule::early_expiry, who,
              "expired " + ns(over - evidence.reading) + " before its lease was over");
     }
-    const nanoseconds late = evidence.reading - std::max(over, evidence.came_home);
-    if (late > lateness_max && !evidence.was_stopped) {
-        fail(rule::late_expiry, who, "expired " + ns(late) + " after its lease was over");
+    const nanoseconds late =
+        evidence.reading - std::max({over, evidence.came_home, evidence.went_on});
+    if (late > lateness_max) {
+        fail(rule::late_expiry, who,
+             "expired " + ns(evidence.reading - over) + " after its lease was over, and " +
+                 ns(late) + " after it could have been");
     }
 }
 
-void rules::io_timed_out(const claim_record& who, nanoseconds blocked, nanoseconds limit,
-                         bool was_stopped) {
+void rules::io_timed_out(const claim_record& who, nanoseconds reading, nanoseconds blocked_since,
+                         nanoseconds limit, nanoseconds went_on) {
+    const nanoseconds blocked = reading - blocked_since;
     if (blocked <= limit) {
         fail(rule::io_timeout_bounds, who, "ended after " + ns(blocked) + ", limit " + ns(limit));
     }
-    if (blocked > limit + lateness_max && !was_stopped) {
+    if (reading - std::max(blocked_since + limit, went_on) > lateness_max) {
         fail(rule::io_timeout_bounds, who,
              "ended only after " + ns(blocked) + ", limit " + ns(limit));
     }

@@ -110,10 +110,10 @@ void server_shard::check_end(const core::ended& what) {
              .word_read =
                  host.stream().records() != nullptr && host.stream().records()->peer_ended(),
              .reads = !who.dropped && !record.write_short && !record.write_failed,
-             .was_stopped = stopped_since(who.heard_at + record.lease)});
+             .went_on = last_stop_end()});
     } else if (what.why == core::end_reason::io_timeout) {
-        rules_->io_timed_out(record, last_reading_ - who.blocked_at(), settings().io_timeout,
-                             stopped_since(who.blocked_at() + settings().io_timeout));
+        rules_->io_timed_out(record, last_reading_, who.blocked_at(), settings().io_timeout,
+                             last_stop_end());
     }
 }
 
@@ -162,9 +162,9 @@ void server_shard::stop_for(sim_time pause) {
     world_->log.note(self_, "stopped for {} us", pause.count() / 1000);
 }
 
-bool server_shard::stopped_since(nanoseconds reading) const noexcept {
-    return last_stop_end_ >= sim_time{0} &&
-           process_->machine_->steady.at(last_stop_end_) >= reading;
+nanoseconds server_shard::last_stop_end() const noexcept {
+    return last_stop_end_ < sim_time{0} ? nanoseconds{0}
+                                        : process_->machine_->steady.at(last_stop_end_);
 }
 
 sim_time server_shard::runs_since() const noexcept {

@@ -93,7 +93,8 @@ private:
     void note_frame(const core::fact& what);
     void check_end(const core::ended& what);
     [[nodiscard]] guest& guest_of(const core::session& who) const;
-    [[nodiscard]] bool stopped_since(nanoseconds reading) const noexcept;
+    // A reading of that moment, or zero.
+    [[nodiscard]] nanoseconds last_stop_end() const noexcept;
 
     void schedule_turn(sim_time delay);
     void turn();
