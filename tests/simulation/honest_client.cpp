@@ -72,6 +72,7 @@ std::optional<rules::belief> honest_client::belief() const {
     if (link_ == nullptr || !claim_->owns(clock())) {
         return std::nullopt;
     }
+    rules_->judged(number_, *record_, deadline_->passed(clock()), false);
     return rules::belief{.claim = link_->id(), .client = number_};
 }
 
@@ -124,6 +125,7 @@ void honest_client::connected(connection& link) {
     record_ = &rules_->of(link.id());
     record_->honest = true;
     claim_.emplace(lock_name_of(lock_), lease_);
+    deadline_.emplace(lease_);
     link.own(side::client, this);
     in_turn_ = false;
     turn_scheduled_ = false;
@@ -179,11 +181,11 @@ void honest_client::take_turn() {
                 receive();
                 break;
             case step::judge:
-                claim_->judge(reading_);
-                next_ = step::output;
+                judge();
                 break;
             case step::output:
                 output_ = claim_->output(clock());
+                deadline_->offers(output_.size(), clock());
                 next_ = output_.empty() ? step::settle : step::send;
                 break;
             case step::send:
@@ -225,8 +227,20 @@ void honest_client::receive() {
     }
 }
 
+// Whose claim was lost before has nothing to give up.
+void honest_client::judge() {
+    const bool was_lost = claim_->state() == detail::claim_state::lost;
+    claim_->judge(reading_);
+    if (!was_lost) {
+        rules_->judged(number_, *record_, deadline_->passed(reading_),
+                       claim_->state() == detail::claim_state::lost);
+    }
+    next_ = step::output;
+}
+
 void honest_client::took(std::span<const std::byte> bytes) {
     rules_->client_read(*record_, bytes);
+    deadline_->reads(record_->answers_read());
     claim_->receive(bytes, reading_);
     tell();
     if (record_->error_read) {
@@ -279,6 +293,7 @@ void honest_client::send() {
     }
     wants_write_ = did.count < output_.size();
     claim_->transmitted(did.count);
+    deadline_->hands_over(did.count);
     next_ = step::settle;
 }
 

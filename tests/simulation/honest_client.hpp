@@ -5,6 +5,7 @@
 #include <span>
 
 #include "client/claim.hpp"
+#include "simulation/claim_deadline.hpp"
 #include "simulation/dialer.hpp"
 #include "simulation/rules.hpp"
 #include "simulation/stream.hpp"
@@ -52,6 +53,7 @@ private:
     void take_turn();
     bool stops_here();
     void receive();
+    void judge();
     void drain();
     void took(std::span<const std::byte> bytes);
     void tell();
@@ -86,6 +88,7 @@ private:
     std::optional<stream> stream_;  // over link_
     claim_record* record_ = nullptr;
     std::optional<detail::claim> claim_;
+    std::optional<claim_deadline> deadline_;
     const claim_record* refused_ = nullptr;  // the attempt that is to be repeated
     int lock_ = 0;
     milliseconds lease_{0};

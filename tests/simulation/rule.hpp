@@ -48,6 +48,7 @@ enum class rule : std::uint8_t {
     believer_owns,
     two_believers,
     loser_stops,
+    deadline_kept,
     fenced_resource,
     no_false_violation,
     stops_when_refused,
@@ -155,6 +156,9 @@ inline constexpr std::array invariants{
               "at most one believes, unless the end of the others was announced"},
     invariant{rule::loser_stops, "loser_stops",
               "a client stops believing on the ERROR, the FIN or the RST"},
+    invariant{rule::deadline_kept, "deadline_kept",
+              "a client believes for 0.8 x lease from the send time of the last answered message, "
+              "and gives a claim up for silence then, not later and not before"},
     invariant{rule::fenced_resource, "fenced_resource",
               "a resource that compares tokens accepts no write of an earlier grant after one of a "
               "later grant"},

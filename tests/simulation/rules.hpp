@@ -73,6 +73,11 @@ struct claim_record {
     protocol::error_code error_code_read{};
     bool alert_read = false;
 
+    // All but the push, which answers nothing.
+    [[nodiscard]] std::uint64_t answers_read() const noexcept {
+        return waitings_read + acquireds_read - (waitings_read > 0 && acquireds_read > 0 ? 1 : 0);
+    }
+
     // The client.
     bool honest = false;  // it uses the library's claim
     std::optional<sim_time> first_sent;
@@ -208,6 +213,7 @@ public:
     };
     // Who believes at this moment, each by its own clock.
     void believers(std::span<const belief> who);
+    void judged(int client, const claim_record& who, bool deadline_passed, bool gave_up) const;
     void loser_stopped(int client, const claim_record& who, bool still_believes);
     void resource_written(const claim_record& by, std::uint64_t token);
 

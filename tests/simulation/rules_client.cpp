@@ -61,6 +61,14 @@ void rules::loser_stopped(int client, const claim_record& who, bool still_believ
     }
 }
 
+void rules::judged(int client, const claim_record& who, bool deadline_passed, bool gave_up) const {
+    if (deadline_passed != gave_up) {
+        fail(rule::deadline_kept, who,
+             "client " + std::to_string(client) +
+                 (gave_up ? " gives it up before its deadline" : " is past its deadline"));
+    }
+}
+
 void rules::resource_written(const claim_record& by, std::uint64_t token) {
     lock_book& lock = locks_[static_cast<std::size_t>(by.lock)];
     ++world_->counts->writes;

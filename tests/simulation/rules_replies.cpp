@@ -178,8 +178,7 @@ void rules::read_frame(claim_record& who, const protocol::server_frame& frame) {
             ++who.acquireds_read;
             break;
     }
-    const std::uint64_t push = who.waitings_read > 0 && who.acquireds_read > 0 ? 1 : 0;
-    if (who.waitings_read + who.acquireds_read > who.messages + push) {
+    if (who.answers_read() > who.messages) {
         fail(rule::replies_read, who, "more replies than messages");
     }
 }
@@ -196,12 +195,10 @@ void rules::client_read_end(const claim_record& who, bool troubled,
                        who.reason == core::end_reason::graceful && !who.refused && !troubled &&
                        !who.excused;
     if (messages && whole) {
-        const std::uint64_t push = who.waitings_read > 0 && who.acquireds_read > 0 ? 1 : 0;
-        const std::uint64_t read = who.waitings_read + who.acquireds_read;
-        if (read != *messages + push) {
+        if (who.answers_read() != *messages) {
             fail(rule::answered_before_fin, who,
-                 std::to_string(*messages) + " messages before the FIN, " + std::to_string(read) +
-                     " replies");
+                 std::to_string(*messages) + " messages before the FIN, " +
+                     std::to_string(who.answers_read()) + " answers");
         }
     }
 }
