@@ -181,7 +181,8 @@ inline constexpr std::array invariants{
     invariant{rule::operator_given_up, "operator_given_up",
               "what the operator was told will not be done is not done later"},
     invariant{rule::force_as_ordered, "force_as_ordered",
-              "nobody is ended by force whom no operator named"},
+              "nobody is ended by force whom no operator named, and whom one ends is ended by "
+              "force"},
     invariant{rule::listing, "listing",
               "a listing shows each lock as it is, and all that were there all the time"},
     // The liveness phase, once faults have stopped.

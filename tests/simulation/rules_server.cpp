@@ -235,6 +235,9 @@ void rules::ended(const core::ended& what) {
     if (what.why == core::end_reason::force && !who.ordered_out) {
         fail(rule::force_as_ordered, who, how() + ", and no operator said so");
     }
+    if (what.why != core::end_reason::force && who.ordered_out) {
+        fail(rule::force_as_ordered, who, how() + ", and an operator did it");
+    }
     if (who.refused && !who.error_written && !who.write_short && !who.write_failed) {
         fail(rule::error_first, who, how() + " before its ERROR was written");
     }
