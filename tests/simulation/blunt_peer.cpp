@@ -2,12 +2,72 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <span>
 
 #include "protocol/frames.hpp"
 
 namespace monolock::simulation {
 
 using namespace std::chrono_literals;
+
+namespace {
+
+using protocol::error_code;
+
+// docs/protocol.md, "The first message" and what follows it, read by hand.
+std::optional<error_code> wrong_with_acquire(std::span<const std::uint8_t> sent) {
+    const auto at = [sent](std::size_t place, int otherwise) {
+        return place < sent.size() ? sent[place] : otherwise;
+    };
+    if (at(0, 1) != 1) {
+        return sent[0] == 2 ? error_code::first_message_not_acquire
+                            : error_code::unknown_message_type;
+    }
+    if (at(1, 1) != 1) {
+        return error_code::unsupported_version;
+    }
+    if (sent.size() >= 6 && (sent[2] | sent[3] | sent[4] | sent[5]) == 0) {
+        return error_code::lease_not_positive;
+    }
+    if (sent.size() < 8) {
+        return std::nullopt;
+    }
+    const std::size_t length = sent[6] * 256U + sent[7];
+    if (length == 0 || length > 255) {
+        return length == 0 ? error_code::empty_lock_name : error_code::lock_name_too_long;
+    }
+    // No more than one byte of a script is not ASCII, and alone it is no UTF-8.
+    const auto name = sent.subspan(8, std::min(length, sent.size() - 8));
+    const bool ascii =
+        std::all_of(name.begin(), name.end(), [](std::uint8_t letter) { return letter < 128; });
+    return ascii || name.size() < length ? std::nullopt
+                                         : std::optional{error_code::lock_name_not_utf8};
+}
+
+std::optional<garbage> garbage_in(const std::deque<std::vector<std::byte>>& bursts) {
+    std::vector<std::uint8_t> sent;
+    for (const auto& burst : bursts) {
+        std::transform(burst.begin(), burst.end(), std::back_inserter(sent),
+                       [](std::byte value) { return std::to_integer<std::uint8_t>(value); });
+    }
+    if (const auto wrong = wrong_with_acquire(sent)) {
+        return garbage{.behind = 0, .code = *wrong};
+    }
+    if (sent.size() < 8 || sent.size() < 8U + sent[7]) {
+        return std::nullopt;
+    }
+    const auto first = sent.begin() + 8 + sent[7];
+    const auto wrong = std::find_if(first, sent.end(), [](std::uint8_t type) { return type != 2; });
+    if (wrong == sent.end()) {
+        return std::nullopt;
+    }
+    return garbage{
+        .behind = 1 + static_cast<std::uint64_t>(wrong - first),
+        .code = *wrong == 1 ? error_code::duplicate_acquire : error_code::unknown_message_type};
+}
+
+}  // namespace
 
 blunt_peer::blunt_peer(context& world, rules& checks, dialer& network, int number)
     : world_{&world}, rules_{&checks}, network_{&network}, number_{number} {}
@@ -53,6 +113,7 @@ void blunt_peer::connected(connection& link) {
     stream_.emplace(*world_, link, side::client);
     link.own(side::client, this);
     write_script();
+    rules_->of(link.id()).sends = garbage_in(bursts_);
     world_->log.note({"blunt peer", number_}, "connection {}: {} messages in {} bursts", link.id(),
                      messages_, bursts_.size());
     next_burst();

@@ -42,6 +42,7 @@ enum class rule : std::uint8_t {
     error_first,
     error_arrives,
     error_as_due,
+    garbage_refused,
     alert_arrives,
     records_intact,
     same_bytes_again,
@@ -143,6 +144,9 @@ inline constexpr std::array invariants{
     invariant{rule::error_arrives, "error_arrives",
               "an ERROR that was written reaches a client that is there"},
     invariant{rule::error_as_due, "error_as_due", "an ERROR arrives with the code that was due"},
+    invariant{rule::garbage_refused, "garbage_refused",
+              "the first that is no message, and nothing else, is refused with the code that the "
+              "protocol has for it"},
     invariant{rule::alert_arrives, "alert_arrives",
               "a fatal alert of the record layer reaches a peer that is there"},
     invariant{rule::records_intact, "records_intact",

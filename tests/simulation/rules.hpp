@@ -25,6 +25,12 @@ struct seen_frame {
     friend bool operator==(const seen_frame&, const seen_frame&) = default;
 };
 
+// What a peer sends that is no message of the protocol, the first of it.
+struct garbage {
+    std::uint64_t behind = 0;  // so many messages, the ACQUIRE among them
+    protocol::error_code code{};
+};
+
 // Everything that is known about one connection's claim, on both sides. The rules keep their own
 // books; from the code under test they take only what it says and what it sends.
 struct claim_record {
@@ -54,6 +60,7 @@ struct claim_record {
     // Replies, as the server writes them.
     std::uint64_t messages = 0;  // that the engine was given
     std::uint64_t unanswered = 0;
+    std::uint64_t answered = 0;  // heartbeats
     std::vector<seen_frame> expected;
     std::vector<seen_frame> written;
     protocol::server_frame_decoder written_decoder;
@@ -79,7 +86,8 @@ struct claim_record {
     }
 
     // The client.
-    bool honest = false;  // it uses the library's claim
+    bool honest = false;             // it uses the library's claim
+    std::optional<garbage> sends{};  // nobody honest does
     std::optional<sim_time> first_sent;
     std::optional<sim_time> waiting_seen;
     bool believed_after_end = false;
@@ -93,9 +101,9 @@ struct expiry_evidence {
     nanoseconds last_receive{0};  // a reading of the moment when it was read, not before
     nanoseconds came_home{0};     // and of that when the shard of the lock had it
     bool unread_before_reading = false;
-    bool word_read = false;    // close_notify or a fatal alert of the peer
-    bool reads = false;        // neither given up by the kernel nor blocked by its replies
-    nanoseconds went_on{0};    // a reading of the end of the server's last stop
+    bool word_read = false;  // close_notify or a fatal alert of the peer
+    bool reads = false;      // neither given up by the kernel nor blocked by its replies
+    nanoseconds went_on{0};  // a reading of the end of the server's last stop
 };
 
 // What an operator asks of the admin API: to end the owner of a lock, or one of its waiters.
@@ -251,6 +259,7 @@ private:
     void granted(const core::granted& what);
     void ended(const core::ended& what);
     void acknowledged(const core::acknowledged& what);
+    void check_refusal(const claim_record& who, protocol::error_code code) const;
     void check_turn(const claim_record& who);
     [[nodiscard]] bool may_claim(const claim_record& who, unsigned generation) const;
     void check_permitted(const claim_record& who) const;

@@ -54,7 +54,27 @@ void rules::peer_closed(claim_record& who) {
     touch(who);
 }
 
+// The access rules, the operator and a shutdown have a word of their own.
+void rules::check_refusal(const claim_record& who, protocol::error_code code) const {
+    const bool by_operator =
+        code == protocol::error_code::closed_by_administrator && who.ordered_out;
+    if (by_operator || code == protocol::error_code::server_shutting_down ||
+        code == protocol::error_code::not_authorized) {
+        return;
+    }
+    const std::uint64_t taken = who.session == nullptr ? 0 : who.answered + 1;
+    if (!who.sends || who.sends->code != code || who.sends->behind != taken) {
+        fail(rule::garbage_refused, who,
+             "refused with " + std::to_string(static_cast<int>(code)) + " behind " +
+                 std::to_string(taken) + " messages" +
+                 (who.sends ? ", due is " + std::to_string(static_cast<int>(who.sends->code)) +
+                                  " behind " + std::to_string(who.sends->behind)
+                            : ", and all that it sends are messages"));
+    }
+}
+
 void rules::error_due(claim_record& who, protocol::error_code code) {
+    check_refusal(who, code);
     if (code == protocol::error_code::server_shutting_down && who.session != nullptr) {
         check_drain(who);
     }

@@ -94,6 +94,9 @@ void rules::arrived(claim_record& who, const std::string& name, const core::sess
     who.at = claim_record::stage::arrived;
     who.session = &session;
     who.messages = 1;
+    if (who.sends && who.sends->behind == 0) {
+        fail(rule::garbage_refused, who, "admitted, and its ACQUIRE is none");
+    }
     lock_book& lock = locks_[static_cast<std::size_t>(who.lock)];
     if (lock.home >= 0 && lock.home != shard) {
         fail(rule::one_home, who,
@@ -202,6 +205,9 @@ void rules::acknowledged(const core::acknowledged& what) {
         fail(rule::one_reply_per_message, who, "an answer without a message");
     }
     --who.unanswered;
+    if (++who.answered; who.sends && who.answered >= who.sends->behind) {
+        fail(rule::garbage_refused, who, "answered as if it were a message");
+    }
     ++world_->counts->replies;
     touch(who);
     who.expected.push_back(
