@@ -197,7 +197,8 @@ inline constexpr std::array invariants{
     invariant{rule::nothing_left, "nothing_left",
               "at last the server has no session, lock, connection or descriptor left"},
     invariant{rule::client_history, "client_history",
-              "what the honest clients tell holds to each invariant of history/check.hpp"},
+              "what the honest clients tell holds to each invariant of history/check.hpp that must "
+              "never break; those of lateness are not asked"},
 };
 
 [[nodiscard]] constexpr std::string_view name_of(rule one) noexcept {
