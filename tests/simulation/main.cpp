@@ -100,6 +100,7 @@ void print_counts(const tally& sum) {
     line("claims moved to another shard", sum.moves);
     line("grants checked", sum.grants);
     line("  of them promotions", sum.promotions);
+    line("tries to grant that got no token", sum.grants_refused);
     line("heartbeats answered", sum.replies);
     for (std::size_t why = 0; why < sum.ends.size(); ++why) {
         line("sessions ended: " + std::string{to_string(static_cast<core::end_reason>(why))},

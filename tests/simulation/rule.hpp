@@ -88,7 +88,8 @@ inline constexpr std::array invariants{
     invariant{rule::fifo_as_seen, "fifo_as_seen",
               "who saw WAITING before another sent its ACQUIRE is ahead of it"},
     invariant{rule::no_idle_lock, "no_idle_lock",
-              "a lock with a queue has an owner, unless grants are withheld"},
+              "a lock with a queue has an owner, unless grants are withheld or there is no token "
+              "for the head"},
     invariant{rule::no_grant_withheld, "no_grant_withheld",
               "while grants are withheld nobody becomes an owner"},
     invariant{rule::ghost, "ghost", "nothing is said about a session that is gone"},

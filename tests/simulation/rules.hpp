@@ -173,6 +173,10 @@ public:
                  int shard);
     // From the source, for a grant that will be stated later.
     void token_taken(int shard, std::uint64_t token, std::int64_t wall_ms);
+    // Or refused, by a source that has none for leases beyond a limit. When that changes each shard
+    // is told to try again.
+    void tokens_limited(std::optional<milliseconds> longest);
+    void all_retried(int shard);
     void fact_stated(const core::fact& what);
     void expired(const claim_record& who, const expiry_evidence& evidence);
     // Readings of the server's clock, but for the limit.
@@ -239,6 +243,7 @@ private:
     // What the rules know of one shard of the process that lives.
     struct shard_book {
         bool withheld = false;
+        int retries_due = 0;
         bool sweeping = false;
         unsigned generation = 0;       // of its access rules
         std::uint64_t last_token = 0;  // that it took
@@ -260,6 +265,7 @@ private:
     void ended(const core::ended& what);
     void acknowledged(const core::acknowledged& what);
     void check_refusal(const claim_record& who, protocol::error_code code) const;
+    void check_idle(int shard) const;
     void check_turn(const claim_record& who);
     [[nodiscard]] bool may_claim(const claim_record& who, unsigned generation) const;
     void check_permitted(const claim_record& who) const;
@@ -285,6 +291,7 @@ private:
     std::int64_t wall_ms_max_before_ = 0;  // at any grant of an earlier one
     std::uint64_t last_token_before_ = 0;
     std::uint64_t grants_ = 0;
+    std::optional<milliseconds> longest_lease_;  // that the source has tokens for
     bool clock_went_back_ = false;  // from one process to the next: tokens promise nothing then
 };
 

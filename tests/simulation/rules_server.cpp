@@ -55,6 +55,7 @@ void rules::process_started(unsigned process, std::int64_t wall_ms, int shards,
                      wall_ms);
     world_->told.server_starts(world_->events.now());
     process_ = process;
+    longest_lease_.reset();
     shard_book fresh;
     fresh.generation = access_generation;
     shards_.assign(static_cast<std::size_t>(shards), fresh);
@@ -346,10 +347,33 @@ void rules::call_returned(int shard) {
         }
     }
     at.touched.clear();
+    check_idle(shard);
+}
+
+void rules::tokens_limited(std::optional<milliseconds> longest) {
+    longest_lease_ = longest;
+    for (shard_book& shard : shards_) {
+        ++shard.retries_due;
+    }
+}
+
+void rules::all_retried(int shard) {
+    --shard_book_of(shard).retries_due;
+    check_idle(shard);
+}
+
+void rules::check_idle(int shard) const {
+    const shard_book& at = shard_book_of(shard);
+    if (at.withheld || at.retries_due > 0) {
+        return;
+    }
     for (const lock_book& lock : locks_) {
-        if (lock.home == shard && !at.withheld && !lock.owner && !lock.line.empty()) {
-            fail(rule::no_idle_lock, records_[lock.line.front()],
-                 "waits for a lock that nobody owns");
+        if (lock.home != shard || lock.owner || lock.line.empty()) {
+            continue;
+        }
+        const claim_record& head = records_[lock.line.front()];
+        if (!longest_lease_ || head.lease <= *longest_lease_) {
+            fail(rule::no_idle_lock, head, "waits for a lock that nobody owns");
         }
     }
 }

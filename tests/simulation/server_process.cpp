@@ -72,6 +72,24 @@ core::fencing_token server_process::take_token(int shard, std::int64_t wall_ms) 
     return last_token_;
 }
 
+// As with a grant delay, or with the limits of one of several, in
+// src/server/failover/coordinator.cpp.
+void server_process::limit_tokens(std::optional<milliseconds> longest) {
+    world_->log.note(server_actor, "tokens for leases up to {} ms", longest.value_or(-1ms).count());
+    longest_lease_ = longest;
+    rules_->tokens_limited(longest);
+    tell_all([](server_shard& shard) { shard.post(server_shard::grants_retried{}); });
+}
+
+void server_process::refuse_tokens(sim_time until, milliseconds longest) {
+    limit_tokens(longest);
+    world_->events.at(until, [this, mine = ++refusals_] {
+        if (mine == refusals_ && alive_) {
+            limit_tokens(std::nullopt);
+        }
+    });
+}
+
 // A connection wakes one shard that sleeps; who is awake looks anyway.
 void server_process::connection_arrives(connection& link) {
     backlog_.push_back({.link = &link, .since = world_->events.now()});

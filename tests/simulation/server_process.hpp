@@ -51,6 +51,8 @@ public:
     void reload(const access_file& access);            // SIGHUP
     void take_descriptors(sim_time until, int spare);  // others do, all but so many
     void raise_descriptor_limit(int most);
+    // Whoever has a longer lease gets no token until then; then all shards are told to try again.
+    void refuse_tokens(sim_time until, milliseconds longest);
 
     [[nodiscard]] unsigned number() const noexcept { return number_; }
     [[nodiscard]] bool alive() const noexcept { return alive_; }
@@ -83,6 +85,10 @@ private:
     [[nodiscard]] std::optional<connection*> take_from_backlog();
     // With a reading of the wall clock that may be older than other shards' tokens.
     [[nodiscard]] core::fencing_token take_token(int shard, std::int64_t wall_ms);
+    [[nodiscard]] bool refuses_token(milliseconds lease) const noexcept {
+        return longest_lease_ && lease > *longest_lease_;
+    }
+    void limit_tokens(std::optional<milliseconds> longest);
     void shard_stopped_listening();
     void look_at_backlog() const;
     void note_if_all_are_taken();
@@ -123,7 +129,9 @@ private:
     sim_time others_gave_back_at_{-1};  // descriptors, which no shard of ours can know
     sim_time accept_failed_at_{-1};     // when the system had none
     core::fencing_token last_token_;
-    std::vector<connection*> links_;  // accepted and open at this end
+    std::uint32_t refusals_ = 0;  // so that the end of an earlier one ends no later one
+    std::optional<milliseconds> longest_lease_;  // that there are tokens for
+    std::vector<connection*> links_;             // accepted and open at this end
 };
 
 }  // namespace monolock::simulation

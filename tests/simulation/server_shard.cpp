@@ -56,7 +56,11 @@ core::time_point server_shard::now() noexcept {
 }
 
 // The wall clock is read first; other shards may take tokens before this one does.
-std::optional<core::fencing_token> server_shard::next(std::chrono::milliseconds) noexcept {
+std::optional<core::fencing_token> server_shard::next(std::chrono::milliseconds lease) noexcept {
+    if (alive() && process_->refuses_token(lease)) {
+        ++world_->counts->grants_refused;
+        return std::nullopt;
+    }
     const std::int64_t wall = process_->machine_->wall_ms(world_->events.now());
     may_stop();
     return process_->take_token(number_, wall);
@@ -383,6 +387,18 @@ void server_shard::take(drain_begins& /*what*/) {
 
 void server_shard::take(drain_finishes& /*what*/) {
     stage_ = stage::draining;
+}
+
+// In batches, and each that was idle at the beginning once, as src/server/shard.cpp does it.
+void server_shard::take(grants_retried& what) {
+    const std::size_t left = std::min(what.left, engine_.idle_count());
+    const auto now = std::min(left, static_cast<std::size_t>(world_->random.between(1, 2)));
+    engine_call([&] { engine_.retry_grants(now); });
+    if (alive() && left > now) {
+        post(grants_retried{left - now});
+    } else if (alive()) {
+        rules_->all_retried(number_);
+    }
 }
 
 void server_shard::close_some_sessions() {

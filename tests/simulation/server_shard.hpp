@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -42,7 +43,11 @@ public:
     };
     struct drain_begins {};
     struct drain_finishes {};
-    using message = std::variant<claim_moves, rules_change, question, drain_begins, drain_finishes>;
+    struct grants_retried {
+        std::size_t left = std::numeric_limits<std::size_t>::max();  // of those that were idle
+    };
+    using message = std::variant<claim_moves, rules_change, question, drain_begins, drain_finishes,
+                                 grants_retried>;
 
     server_shard(server_process& process, int number, access_file access);
     server_shard(const server_shard&) = delete;
@@ -112,6 +117,7 @@ private:
     void take(question& what);
     void take(drain_begins& what);
     void take(drain_finishes& what);
+    void take(grants_retried& what);
     void hand_over(guest& who, server_shard& home);
     void close_some_sessions();
 

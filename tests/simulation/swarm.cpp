@@ -162,6 +162,8 @@ std::string_view to_string(fault kind) noexcept {
             return "connections clogged in turn";
         case fault::wall_step:
             return "wall clock stepped";
+        case fault::tokens_refused:
+            return "tokens refused";
         case fault::access_change:
             return "access rules changed";
     }
@@ -197,6 +199,7 @@ tally& tally::operator+=(const tally& more) {
     denials += more.denials;
     sweeps_that_revoked += more.sweeps_that_revoked;
     retries += more.retries;
+    grants_refused += more.grants_refused;
     server_stops += more.server_stops;
     client_stops += more.client_stops;
     spikes += more.spikes;

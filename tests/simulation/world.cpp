@@ -226,6 +226,7 @@ void whole_world::strike(fault kind) {
         case fault::server_pause:
         case fault::shard_pause:
         case fault::descriptors_taken:
+        case fault::tokens_refused:
         case fault::server_crash:
         case fault::server_power_cut:
         case fault::server_shutdown:
@@ -326,6 +327,12 @@ void whole_world::strike_server(fault kind) {
     } else if (kind == fault::descriptors_taken) {
         const auto spare = static_cast<int>(world_.random.below(3));
         server.take_descriptors(world_.events.now() + draw_outage(), spare);
+    } else if (kind == fault::tokens_refused) {
+        const bool all = world_.random.chance(500'000);
+        const milliseconds longest{all ? 0
+                                       : world_.random.between(world_.plan.lease_min.count(),
+                                                               world_.plan.lease_max.count())};
+        server.refuse_tokens(world_.events.now() + draw_outage(), longest);
     } else if (kind == fault::server_crash) {
         server.crash();
         server_is_gone(downtime);
