@@ -5,11 +5,48 @@
 
 namespace monolock::simulation {
 
-std::uint64_t scaled(std::uint64_t seeds) {
+namespace {
+
+constexpr unsigned jobs_max = 1024;
+constexpr double seeds_max = 1e18;
+
+}  // namespace
+
+bool read_jobs(std::string_view text, unsigned& into) {
+    return read_count(text, into) && into <= jobs_max;
+}
+
+std::optional<std::uint64_t> scaled(std::uint64_t seeds, std::string_view scale) {
+    double factor = 1.0;
+    if (!read_number(scale, factor)) {
+        return std::nullopt;
+    }
+    const double product = static_cast<double>(seeds) * factor;
+    if (!(product >= 0 && product <= seeds_max)) {
+        return std::nullopt;
+    }
+    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(product));
+}
+
+std::optional<std::uint64_t> scaled(std::uint64_t seeds) {
     const char* const scale = std::getenv("MONOLOCK_TEST_SCALE");  // NOLINT(concurrency-mt-unsafe)
-    const double factor = scale == nullptr ? 1.0 : std::strtod(scale, nullptr);
-    return std::max<std::uint64_t>(1,
-                                   static_cast<std::uint64_t>(static_cast<double>(seeds) * factor));
+    return scale == nullptr ? seeds : scaled(seeds, scale);
+}
+
+int show_usage(std::string_view usage, const std::vector<std::string_view>& words) {
+    const bool asked = std::ranges::any_of(
+        words, [](std::string_view word) { return word == "--help" || word == "-h"; });
+    (asked ? std::cout : std::cerr) << usage;
+    return asked ? end_of_output() : 2;
+}
+
+int end_of_output() {
+    std::cout.flush();
+    if (!std::cout) {
+        std::cerr << "the output could not be written\n";
+        return 1;
+    }
+    return 0;
 }
 
 void print_count(int width, std::string_view name, std::uint64_t value) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iomanip>
 #include <iostream>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -22,8 +23,27 @@ template <typename Number>
     return error == std::errc{} && end == text.data() + text.size();
 }
 
-// That many times MONOLOCK_TEST_SCALE, and at least one, however small the scale.
-[[nodiscard]] std::uint64_t scaled(std::uint64_t seeds);
+// As above, and at least one.
+template <typename Number>
+[[nodiscard]] bool read_count(std::string_view text, Number& into) {
+    return read_number(text, into) && into > 0;
+}
+
+// As above, and no more threads than any machine has use for.
+[[nodiscard]] bool read_jobs(std::string_view text, unsigned& into);
+
+// That many times the scale, and at least one, however small it is. Nothing if it is no number, or
+// none to multiply by.
+[[nodiscard]] std::optional<std::uint64_t> scaled(std::uint64_t seeds, std::string_view scale);
+
+// By MONOLOCK_TEST_SCALE, if there is one.
+[[nodiscard]] std::optional<std::uint64_t> scaled(std::uint64_t seeds);
+
+// Prints how the program is used, to who asked for it or to who got it wrong: the exit status.
+[[nodiscard]] int show_usage(std::string_view usage, const std::vector<std::string_view>& words);
+
+// The exit status of a run whose totals are printed: not 0 if they could not be.
+[[nodiscard]] int end_of_output();
 
 // Calls work(tally, is_first) on so many threads at once, at least one, each with a tally of its
 // own, the first on this one. What they add up to.

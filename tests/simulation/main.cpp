@@ -64,8 +64,8 @@ bool read_flag(std::string_view word, options& into) {
 
 bool read_value(std::string_view word, std::string_view value, run_plan& into) {
     return word == "--seed"       ? read_number(value, into.seed)
-           : word == "--seeds"    ? read_number(value, into.seeds)
-           : word == "--jobs"     ? read_number(value, into.jobs) && into.jobs > 0
+           : word == "--seeds"    ? read_count(value, into.seeds)
+           : word == "--jobs"     ? read_jobs(value, into.jobs)
            : word == "--seconds"  ? read_seconds(value, into.time_max)
            : word == "--progress" ? read_seconds(value, into.progress)
            : word == "--swarm"    ? read_kind(value, into.kind)
@@ -84,7 +84,11 @@ std::optional<options> parse(const std::vector<std::string_view>& words) {
         ++at;
     }
     if (chosen.scaled) {
-        chosen.plan.seeds = scaled(chosen.plan.seeds);
+        const auto seeds = scaled(chosen.plan.seeds);
+        if (!seeds) {
+            return std::nullopt;
+        }
+        chosen.plan.seeds = *seeds;
     }
     return chosen;
 }
@@ -159,16 +163,15 @@ int main(int argc, char** argv) {
     const std::vector<std::string_view> words(argv + 1, argv + argc);
     const auto chosen = parse(words);
     if (!chosen) {
-        std::cerr << usage;
-        return 2;
+        return show_usage(usage, words);
     }
     if (chosen->rules) {
         print_rules(24, invariants);
-        return 0;
+        return end_of_output();
     }
     report_assertions();
     const auto started = std::chrono::steady_clock::now();
     const tally sum = run_all(chosen->plan);
     print(*chosen, sum, std::chrono::steady_clock::now() - started);
-    return 0;
+    return end_of_output();
 }

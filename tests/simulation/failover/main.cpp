@@ -51,8 +51,8 @@ bool read_flag(std::string_view word, options& into) {
 
 bool read_value(std::string_view word, std::string_view value, options& into) {
     return word == "--seed"    ? read_number(value, into.seed)
-           : word == "--seeds" ? read_number(value, into.seeds)
-           : word == "--jobs"  ? read_number(value, into.jobs) && into.jobs > 0
+           : word == "--seeds" ? read_count(value, into.seeds)
+           : word == "--jobs"  ? read_jobs(value, into.jobs)
                                : false;
 }
 
@@ -68,7 +68,11 @@ std::optional<options> parse(const std::vector<std::string_view>& words) {
         ++at;
     }
     if (chosen.scaled) {
-        chosen.seeds = scaled(chosen.seeds);
+        const auto seeds = scaled(chosen.seeds);
+        if (!seeds) {
+            return std::nullopt;
+        }
+        chosen.seeds = *seeds;
     }
     if (chosen.trace) {
         chosen.jobs = 1;
@@ -130,16 +134,15 @@ int main(int argc, char** argv) {
     const std::vector<std::string_view> words(argv + 1, argv + argc);
     const auto chosen = failover::parse(words);
     if (!chosen) {
-        std::cerr << failover::usage;
-        return 2;
+        return monolock::simulation::show_usage(failover::usage, words);
     }
     if (chosen->rules) {
         monolock::simulation::print_rules(28, failover::invariants);
-        return 0;
+        return monolock::simulation::end_of_output();
     }
     monolock::simulation::report_assertions();
     const auto started = std::chrono::steady_clock::now();
     const failover::tally sum = failover::run_all(*chosen);
     failover::print(*chosen, sum, std::chrono::steady_clock::now() - started);
-    return 0;
+    return monolock::simulation::end_of_output();
 }
