@@ -74,8 +74,8 @@ public:
     void close_with_error(connected_session& who, end_reason why, protocol::error_code code);
 
     // Whoever waits and is not allowed to any more: ERROR 0x18, and out of the queue, all within
-    // this call, in which nobody is granted anything. So who was allowed no more is never granted.
-    // Owners are not asked. Says how many left.
+    // this call. So who was allowed no more is never granted; who is, may be, if it comes to stand
+    // at the head of an idle lock. Owners are not asked. Says how many left.
     std::size_t revoke_waiters(const std::function<bool(const connected_session& who)>& is_allowed);
 
     // The owner of the lock, or null.
