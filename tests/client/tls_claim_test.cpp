@@ -391,11 +391,11 @@ TEST_P(tls_claim, is_not_disturbed_by_the_handshakes_of_others) {
     std::thread{[&side, end = ends[1]] {
         peer connection{posix::descriptor{end}};
         static_cast<void>(connection.secure(side));
-        connection.expect_acquire("n", 40ms);
+        connection.expect_acquire("n", 800ms);
         connection.send(acquired_frame(7));
         connection.answer_until_eof(acquired_frame(7));
     }}.detach();
-    held = subject.acquire("n", 40ms);
+    held = subject.acquire("n", 800ms);
     std::filesystem::remove_all(folder.path(""));
     std::exit(held ? 0 : 1);
 }

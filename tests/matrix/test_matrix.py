@@ -3,9 +3,11 @@
 import matrix
 
 JUNIT = """<?xml version="1.0"?>
-<testsuite tests="4">
+<testsuite tests="6">
  <testcase name="lock_table.grants" status="run"><system-out>[  PASSED  ] 1 test.</system-out></testcase>
  <testcase name="lock_table.ends" status="fail"><failure/><system-out>boom</system-out></testcase>
+ <testcase name="fork.under_tsan" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>
+ <testcase name="lock_table.missing" status="notrun"><skipped message="Unable to find executable"/></testcase>
  <testcase name="blackbox.test_queue" status="run"><system-out>....s
 7 passed, 2 skipped in 3.20s
 </system-out></testcase>
@@ -19,8 +21,8 @@ JUNIT = """<?xml version="1.0"?>
 def test_a_black_box_program_counts_as_its_tests(tmp_path):
     junit = tmp_path / "cell.xml"
     junit.write_text(JUNIT)
-    assert matrix.counted(junit) == {"passed": 13, "failed": 2, "skipped": 2,
-                                     "failures": ["lock_table.ends", "blackbox.test_lease"]}
+    assert matrix.counted(junit) == {"passed": 13, "failed": 3, "skipped": 3,
+                                     "failures": ["lock_table.ends", "lock_table.missing", "blackbox.test_lease"]}
 
 
 def test_a_cell_without_results_is_none_that_passed(tmp_path):

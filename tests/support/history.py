@@ -30,7 +30,7 @@ class Claim:
 
 class History:
     """All clients are one worker, each claim a connection of it. Their leases are long enough for none to be
-    lost, so a client believes until it leaves."""
+    lost, so a client believes until it leaves, which it does before 0.8 of its lease have passed."""
 
     def __init__(self, lease_ms):
         self._lease_ns = lease_ms * 1_000_000
@@ -55,7 +55,7 @@ class History:
 
     def granted(self, claim, token):
         """Told ACQUIRED, maybe again; it must be the same token."""
-        self._note("grant", claim, token=token, until=_now() + self._lease_ns)
+        self._note("grant", claim, token=token, until=_now() + self._lease_ns * 4 // 5)
         claim.token = token
 
     def leaves(self, claim):
