@@ -34,10 +34,7 @@ def pairs(server, count, name="lock", each_within=5.0):
     for _ in range(count):
         connection = server.connect()
         connection.acquire(name)
-        frame = connection.next_frame(each_within)
-        while not hasattr(frame, "token"):
-            frame = connection.next_frame(each_within)
-        tokens.append(frame.token)
+        tokens.append(connection.wait_acquired(each_within))
         connection.close()
     return tokens
 

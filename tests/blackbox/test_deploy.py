@@ -154,10 +154,7 @@ def test_logrotate_loses_no_event(start_server, threads, tmp_path):
         while not done.is_set():
             with server.connect() as client:
                 client.acquire("lock")
-                frame = client.next_frame()
-                while not hasattr(frame, "token"):
-                    frame = client.next_frame()
-                tokens.append(frame.token)
+                tokens.append(client.wait_acquired())
 
     worker = threading.Thread(target=load)
     worker.start()

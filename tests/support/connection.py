@@ -205,6 +205,14 @@ class Connection:
         assert token is None or got.token == token, f"expected token {token}, got {got.token}"
         return got.token
 
+    def wait_acquired(self, each_within=PATIENCE):
+        """The token, in or behind the queue."""
+        frame = self.next_frame(each_within)
+        while frame == Waiting():
+            frame = self.next_frame(each_within)
+        assert isinstance(frame, Acquired), f"expected ACQUIRED, got {frame}"
+        return frame.token
+
     def expect_error(self, code, reason=None, within=PATIENCE):
         """The reason; exactly the one named, if one is."""
         got = self.next_frame(within)
