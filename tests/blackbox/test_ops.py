@@ -16,7 +16,7 @@ from support import procfs
 from support.http import HttpConnection, fetch, refuses
 from support.protocol import SHUTTING_DOWN
 from support.server import run_to_end
-from support.strace import injected, shard_threads
+from support.strace import shard_threads, standing_still
 from support.waiting import SCALE, scaled, stays_true, wait_until
 
 OPS = ("-ops-listen", "127.0.0.1:0")
@@ -331,7 +331,7 @@ def test_a_shard_that_does_not_turn_is_found(start_server):
         threading.Thread(target=lambda order=order: answers.append(fetch(admin, *order)))
         for order in [("/api/locks",), ("/api/locks/stalled/release", "POST"), ("/api/info",)]
     ]
-    with injected(shard_threads(server.pid)[0], "epoll_wait", "delay_enter=8s:when=1"):
+    with standing_still(shard_threads(server.pid)[0], 8, ":when=1"):
         stopped_at = time.monotonic()
         for order in orders:
             order.start()

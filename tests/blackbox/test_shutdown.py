@@ -16,7 +16,7 @@ from support.protocol import (
     Waiting,
     acquire_frame,
 )
-from support.strace import injected, shard_threads
+from support.strace import shard_threads, standing_still
 from support.waiting import scaled, wait_until
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
@@ -191,7 +191,7 @@ def test_a_stalled_shard_does_not_keep_the_server(start_server, tmp_path):
     log = tmp_path / "audit.log"
     server = start_server("-threads", "2", "-io-timeout", "300ms", "-audit-log", str(log))
     owners = [server.owner(f"lock-{index}") for index in range(16)]
-    with injected(shard_threads(server.pid)[0], "epoll_wait", "delay_enter=60s"):
+    with standing_still(shard_threads(server.pid)[0], 60):
         for _ in range(2):  # the first beats may be answered by the wait that was under way
             for owner in owners:
                 owner.heartbeat()

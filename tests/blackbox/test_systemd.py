@@ -10,7 +10,7 @@ from support.http import fetch
 from support.protocol import SHUTTING_DOWN
 from support.server import parse_bound, run_to_end
 from support.service_manager import NotifySocket
-from support.strace import injected, shard_threads
+from support.strace import shard_threads, standing_still
 from support.tls_files import TlsFiles
 from support.waiting import stays_true, wait_until
 
@@ -175,7 +175,7 @@ def test_kept_alive_only_while_the_shards_turn(start_server, manager):
     """Case H7 without -ops-listen: a shard is kept from its next system call for longer than is borne."""
     server = start_server("-threads", "2", env=manager.env(watchdog=0.4))
     assert manager.until("WATCHDOG")[1:] == [{"WATCHDOG": "1"}]
-    with injected(shard_threads(server.pid)[0], "epoll_wait", "delay_enter=8s:when=1"):
+    with standing_still(shard_threads(server.pid)[0], 8, ":when=1"):
         server.wait_record(lambda record: "stalled" in record["msg"], within=10)
         manager.waiting()
         stays_true(lambda: manager.waiting() == [], "no word of life", for_seconds=0.6, interval=0.1)

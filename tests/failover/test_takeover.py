@@ -13,7 +13,7 @@ from failover.probes import Probes
 from faults.networks import program
 from support.etcd import Etcd
 from support.protocol import ENDS, SHUTTING_DOWN, Acquired, Error, Waiting
-from support.strace import injected, shard_threads
+from support.strace import shard_threads, standing_still
 from support.waiting import NeverAllowed, stays_true, tried_again, wait_until
 
 TTL = 1
@@ -167,7 +167,7 @@ def test_a_shutdown_does_not_resign_for_a_shard_that_has_stalled(group):
     active, standby = servers.peers
     owners = [active.connect() for _ in range(16)]
     tokens = [owner.own(f"lock {number}") for number, owner in enumerate(owners)]
-    with injected(shard_threads(active.server.pid)[0], "epoll_wait", "delay_enter=60s"):
+    with standing_still(shard_threads(active.server.pid)[0], 60):
         for owner in owners:
             owner.heartbeat()
         wait_until(lambda: sum(owner.poll() is not None for owner in owners) > 0, "the other shard answers")

@@ -4,10 +4,14 @@ import collections
 import contextlib
 import os
 import subprocess
+import time
 
 import pytest
 
+from . import procfs
 from .waiting import wait_until
+
+STANDS_SECONDS = 0.2
 
 
 def shard_threads(pid):
@@ -28,6 +32,23 @@ def injected(thread, call, what):
     "delay_exit=2000" (microseconds)."""
     words = ["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{what}"]
     with _traced([*words, "-p", thread], [thread]):
+        yield
+
+
+@contextlib.contextmanager
+def standing_still(thread, seconds, more=""):
+    """In the block the thread is kept from its next epoll_wait for so long, or from each. Begins when it stands there:
+    what it was sent before is done."""
+
+    def stands():
+        for _ in range(int(STANDS_SECONDS * 100)):
+            if procfs.state(thread) != "t":
+                return False
+            time.sleep(0.01)
+        return True
+
+    with injected(thread, "epoll_wait", f"delay_enter={seconds}s{more}"):
+        wait_until(stands, f"thread {thread} stands still")
         yield
 
 
