@@ -56,9 +56,11 @@ void rules::peer_closed(claim_record& who) {
 
 // The access rules, the operator and a shutdown have a word of their own.
 void rules::check_refusal(const claim_record& who, protocol::error_code code) const {
-    const bool by_operator =
-        code == protocol::error_code::closed_by_administrator && who.ordered_out;
-    if (by_operator || code == protocol::error_code::server_shutting_down ||
+    const bool of_operator = code == protocol::error_code::closed_by_administrator;
+    if (of_operator && !who.ordered_out && !who.sends) {
+        fail(rule::force_as_ordered, who, "told that an operator ended it, and none did");
+    }
+    if ((of_operator && who.ordered_out) || code == protocol::error_code::server_shutting_down ||
         code == protocol::error_code::not_authorized) {
         return;
     }
