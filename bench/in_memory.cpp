@@ -115,7 +115,7 @@ std::vector<named_case> all_cases(bool quick) {
             queue_options{.waiters = waiters, .rounds = quick ? 100U : 20'000U});
     }
     expiry_options expiry{.sessions = sizes[1], .waiters = sizes[1] / 10};
-    expiry.lease = milliseconds{quick ? 500 : 4'000};
+    expiry.lease = milliseconds{quick ? 2'000 : 4'000};
     for (const bool at_once : {false, true}) {
         expiry.at_once = at_once;
         add(at_once ? "expiry at once" : "expiry", run_expiry, expiry);

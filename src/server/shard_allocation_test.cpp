@@ -52,7 +52,8 @@ thread_local allocation_counts counted;
 }  // namespace
 
 // The C library's own names for what is replaced here. operator new comes to malloc, and Asio to
-// aligned_alloc.
+// aligned_alloc. Other libraries must find them in this program, whatever it hides of the rest.
+#pragma GCC visibility push(default)
 extern "C" {
 void* __libc_malloc(std::size_t size);                           // NOLINT
 void* __libc_calloc(std::size_t count, std::size_t size);        // NOLINT
@@ -76,6 +77,7 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) {
     return __libc_memalign(alignment, size);
 }
 }
+#pragma GCC visibility pop
 
 namespace {
 

@@ -167,8 +167,13 @@ class Rotated:
                 packed.write(older.read_bytes())
             older.unlink()
         self.current.rename(older)
+        before = self.reloads()
         self.server.signal(signal.SIGHUP)
-        wait_until(self.current.exists, "the server has opened a new file")
+        # The file is there a moment before it is written to.
+        wait_until(lambda: self.reloads() > before, "the server has turned to a new file")
+
+    def reloads(self):
+        return sum(record.get("part") == "audit" for record in self.server.records())
 
     def hold(self, who, name, seconds=0.0):
         with self.server.connect(who=who) as owner:
