@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -38,6 +39,12 @@ public:
     // At most once, before the first request.
     void observe(observer who) { observer_ = std::move(who); }
 
+    // Calls back, on the control loop, when what the parts have put in force is so everywhere: of
+    // what is not yet, nobody is to be told that it is. At once unless something else is said here,
+    // before the first request. After `patience` it is told anyway.
+    using callback = std::function<void()>;
+    void settle_by(std::function<void(callback)> how, std::chrono::milliseconds patience);
+
     // Every part is loaded once more, by a load that begins after this call: at once, or when the
     // last one is `pause` ago. Each part writes one line to the log.
     void request();
@@ -49,7 +56,7 @@ public:
     [[nodiscard]] std::uint64_t failures(std::string_view name) const noexcept;
 
 private:
-    enum class stage { idle, waiting, closed };
+    enum class stage { idle, waiting, settling, closed };
 
     struct part {
         std::string_view name;
@@ -57,13 +64,24 @@ private:
         std::uint64_t failures = 0;
     };
 
+    struct outcome {
+        const part* of;
+        config::checked<std::string> what;
+    };
+
     void load_all();
-    [[nodiscard]] bool load(part& which);
+    void tell(std::uint64_t load);
+    [[nodiscard]] bool tell_of(const outcome& which);
 
     logger* log_;
     loop_timer timer_;
     std::vector<part> parts_;
     observer observer_{.begins = [] {}, .ended = [](const auto&) {}};
+    std::function<void(callback)> settle_ = [](const callback& settled) { settled(); };
+    std::chrono::milliseconds patience_{0};
+    std::vector<outcome> outcomes_;  // that are not told yet
+    std::uint64_t loads_ = 0;
+    bool again_ = false;                            // asked for while the last load settles
     std::chrono::steady_clock::time_point next_{};  // no load before
     stage stage_ = stage::idle;
 };

@@ -7,6 +7,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace monolock::server {
 namespace {
@@ -105,6 +106,47 @@ TEST(reload, tells_its_observer_of_each_load_and_what_failed) {
     on.subject().request();
     on.turn_for(2 * reload::pause);
     EXPECT_EQ(story, "begins;loads;ended without bad;") << "requests answered together, one load";
+}
+
+TEST(reload, nothing_is_told_before_it_is_in_force_everywhere) {
+    stage on;
+    std::string story;
+    reload::callback settled;
+    on.subject().add("part", [&]() -> config::checked<std::string> {
+        story += "loads;";
+        return std::string{};
+    });
+    on.subject().observe(
+        {.begins = [&] { story += "begins;"; }, .ended = [&](const auto&) { story += "ended;"; }});
+    on.subject().settle_by([&](reload::callback done) { settled = std::move(done); }, 1h);
+    on.subject().request();
+    on.subject().request();
+    on.turn_for(2 * reload::pause);
+    EXPECT_EQ(std::exchange(story, {}), "begins;loads;") << "and no second load meanwhile";
+    settled();
+    EXPECT_EQ(std::exchange(story, {}), "ended;");
+    on.turn_for(2 * reload::pause);
+    EXPECT_EQ(std::exchange(story, {}), "begins;loads;") << "what was asked for meanwhile";
+    on.subject().close();
+    settled();
+    EXPECT_EQ(story, "") << "the server goes away";
+    const std::string log = on.log();
+    EXPECT_EQ(std::ranges::count(log, '\n'), 2) << log;
+}
+
+TEST(reload, a_part_that_never_settles_keeps_nobody_for_ever) {
+    stage on;
+    int ended = 0;
+    reload::callback settled;
+    on.subject().add("part", []() -> config::checked<std::string> { return std::string{}; });
+    on.subject().observe({.begins = [] {}, .ended = [&](const auto&) { ++ended; }});
+    on.subject().settle_by([&](reload::callback done) { settled = std::move(done); }, 5ms);
+    on.subject().request();
+    EXPECT_EQ(ended, 0);
+    on.turn_for(50ms);
+    EXPECT_EQ(ended, 1);
+    settled();
+    EXPECT_EQ(ended, 1) << "once";
 }
 
 TEST(reload, a_storm_of_requests_costs_few_loads_and_the_last_state_wins) {

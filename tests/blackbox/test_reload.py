@@ -11,9 +11,10 @@ from support import procfs
 from support.pki import DAY, HOUR, Authority
 from support.protocol import NOT_AUTHORIZED, Acquired, Alert, Error, acquire_frame
 from support.server import frees_at_once, run_to_end
+from support.strace import shard_threads, standing_still
 from support.tls import TLS_1_2, TLS_1_3, HandshakeFailed
 from support.tls_files import TlsFiles
-from support.waiting import wait_until
+from support.waiting import stays_true, wait_until
 
 both_versions = pytest.mark.parametrize("version", [TLS_1_2, TLS_1_3], ids=["1.2", "1.3"])
 NO_LONGER_TRUSTED = "client certificate is no longer trusted"
@@ -305,6 +306,16 @@ def test_handshake_under_the_old_ca_and_claim_under_the_new(server, authority, n
     for client in (old, new, both):
         client.close()
     assert not server.loud_lines()
+
+
+def test_a_reload_is_told_when_it_is_in_force_everywhere(start_server, mtls_files):
+    """Until then a shard may admit by what was in force, and whoever revoked somebody is not to think otherwise."""
+    server = start_server("-threads", "2", tls=mtls_files)
+    told = lambda: [record for record in server.records() if record["msg"] == "reloaded"]  # noqa: E731
+    with standing_still(shard_threads(server.pid)[1], 2, ":when=1"):
+        server.signal(signal.SIGHUP)
+        stays_true(lambda: not told(), "nothing is told", for_seconds=0.5)
+    wait_until(told, "the shard turns, and it is told")
 
 
 @both_versions
