@@ -74,7 +74,11 @@ private:
         while (true) {
             // What computes or blocks goes to a pool. On the io_context's own thread it would hold
             // up the heartbeats, and after 0.8 x lease the lock would be lost.
-            co_await net::co_spawn(pool_, compute(held.token()), net::use_awaitable);
+            // Without a slot, so that a loss lets it end and is noticed here: Asio 1.26 hands a
+            // cancellation to another thread by a pointer that may dangle by then.
+            co_await net::co_spawn(
+                pool_, compute(held.token()),
+                net::bind_cancellation_slot(net::cancellation_slot{}, net::use_awaitable));
             pause.expires_after(100ms);
             co_await pause.async_wait(net::use_awaitable);
         }
