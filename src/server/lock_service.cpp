@@ -2,11 +2,26 @@
 
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "core/assert.hpp"
 
 namespace monolock::server {
+
+void on_every_shard(loop& control, const shard_surroundings& around,
+                    void (shard::*step)(shard::callback), shard::callback then) {
+    const auto left = std::make_shared<std::size_t>(around.shards.size());  // the loop's alone
+    for (const auto& each : around.shards) {
+        ((*each).*step)([&control, left, then] {
+            boost::asio::post(control, [left, then] {
+                if (--*left == 0) {
+                    then();
+                }
+            });
+        });
+    }
+}
 
 void lock_service::open(listener port) {
     MONOLOCK_ASSERT(stage_ == stage::closed);
@@ -74,17 +89,11 @@ void lock_service::finish(outcome how) {
 
 void lock_service::on_all_shards(void (shard::*step)(shard::callback),
                                  std::optional<core::nanoseconds> patience, closing_callback then) {
-    shards_awaited_ = around_->shards.size();
-    const std::uint64_t number = ++step_;
-    for (const auto& each : around_->shards) {
-        ((*each).*step)([this, number, then] {
-            boost::asio::post(*loop_, [this, number, then] {
-                if (number == step_ && --shards_awaited_ == 0) {
-                    then(outcome::all_ended);
-                }
-            });
-        });
-    }
+    on_every_shard(*loop_, *around_, step, [this, number = ++step_, then] {
+        if (number == step_) {
+            then(outcome::all_ended);
+        }
+    });
     timer_.cancel();
     if (patience) {
         go_on_after(*patience, std::move(then));

@@ -13,6 +13,11 @@
 
 namespace monolock::server {
 
+// Has every shard take that step, and calls back on the control loop when all have called back.
+// &shard::ask is a step too: when all have been asked, what was posted to them before is done.
+void on_every_shard(loop& control, const shard_surroundings& around,
+                    void (shard::*step)(shard::callback), shard::callback then);
+
 // The port that clients connect to and the sessions behind it, over all shards: opened and closed
 // as a whole, by the control loop. A server by itself opens it once; one of several does so
 // whenever it becomes active.
@@ -79,7 +84,6 @@ private:
     std::optional<listener> port_;
     stage stage_ = stage::closed;
     std::uint64_t step_ = 0;  // what a late shard calls back for is past
-    std::size_t shards_awaited_ = 0;
     std::optional<core::nanoseconds> patience_;
     std::vector<closing_callback> closed_;
 };

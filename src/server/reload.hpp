@@ -80,8 +80,8 @@ private:
     std::function<void(callback)> settle_ = [](const callback& settled) { settled(); };
     std::chrono::milliseconds patience_{0};
     std::vector<outcome> outcomes_;  // that are not told yet
-    std::uint64_t loads_ = 0;
-    bool again_ = false;                            // asked for while the last load settles
+    std::uint64_t loads_ = 0;        // counts on when one is told, so that each is told once
+    bool again_ = false;             // asked for while the last load settles
     std::chrono::steady_clock::time_point next_{};  // no load before
     stage stage_ = stage::idle;
 };

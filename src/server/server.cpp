@@ -121,7 +121,6 @@ private:
     void look_at_lock_port();
     void open_shards();
     void add_reloads();
-    void when_all_turned(reload::callback then);
     [[nodiscard]] outside_counts count_outside() const;
     [[nodiscard]] std::optional<failover_counts> count_failover() const;
     [[nodiscard]] heap_keeper::crowd count_sessions();
@@ -302,26 +301,15 @@ void server::add_reloads() {
             });
         });
     }
-    reload_.settle_by([this](reload::callback settled) { when_all_turned(std::move(settled)); },
-                      std::chrono::seconds{5});
     // Standard output cannot be opened anew.
     if (audit_ && configuration_.audit_log != "-") {
         reload_.add("audit", [this] { return audit_->reopen(); });
     }
-}
-
-// All that was posted to them before is done by then.
-void server::when_all_turned(reload::callback then) {
-    const auto left = std::make_shared<std::size_t>(around_.shards.size());
-    for (const auto& each : around_.shards) {
-        each->ask([this, left, then] {
-            boost::asio::post(loop_, [left, then] {
-                if (--*left == 0) {
-                    then();
-                }
-            });
-        });
-    }
+    reload_.settle_by(
+        [this](reload::callback settled) {
+            on_every_shard(loop_, around_, &shard::ask, std::move(settled));
+        },
+        std::chrono::seconds{5});
 }
 
 outside_counts server::count_outside() const {
