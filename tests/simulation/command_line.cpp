@@ -28,9 +28,11 @@ std::optional<std::uint64_t> scaled(std::uint64_t seeds, std::string_view scale)
     return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(product));
 }
 
-std::optional<std::uint64_t> scaled(std::uint64_t seeds) {
-    const char* const scale = std::getenv("MONOLOCK_TEST_SCALE");  // NOLINT(concurrency-mt-unsafe)
-    return scale == nullptr ? seeds : scaled(seeds, scale);
+bool scale(std::uint64_t& seeds) {
+    const char* const by = std::getenv("MONOLOCK_TEST_SCALE");  // NOLINT(concurrency-mt-unsafe)
+    const std::optional<std::uint64_t> fewer = by == nullptr ? seeds : scaled(seeds, by);
+    seeds = fewer.value_or(seeds);
+    return fewer.has_value();
 }
 
 int show_usage(std::string_view usage, const std::vector<std::string_view>& words) {

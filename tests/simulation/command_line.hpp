@@ -36,8 +36,8 @@ template <typename Number>
 // none to multiply by.
 [[nodiscard]] std::optional<std::uint64_t> scaled(std::uint64_t seeds, std::string_view scale);
 
-// By MONOLOCK_TEST_SCALE, if there is one.
-[[nodiscard]] std::optional<std::uint64_t> scaled(std::uint64_t seeds);
+// By MONOLOCK_TEST_SCALE, if there is one. False if it is no scale.
+[[nodiscard]] bool scale(std::uint64_t& seeds);
 
 // Prints how the program is used, to who asked for it or to who got it wrong: the exit status.
 [[nodiscard]] int show_usage(std::string_view usage, const std::vector<std::string_view>& words);

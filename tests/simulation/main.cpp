@@ -83,12 +83,8 @@ std::optional<options> parse(const std::vector<std::string_view>& words) {
         }
         ++at;
     }
-    if (chosen.scaled) {
-        const auto seeds = scaled(chosen.plan.seeds);
-        if (!seeds) {
-            return std::nullopt;
-        }
-        chosen.plan.seeds = *seeds;
+    if (chosen.scaled && !scale(chosen.plan.seeds)) {
+        return std::nullopt;
     }
     return chosen;
 }

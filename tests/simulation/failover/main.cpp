@@ -67,12 +67,8 @@ std::optional<options> parse(const std::vector<std::string_view>& words) {
         }
         ++at;
     }
-    if (chosen.scaled) {
-        const auto seeds = scaled(chosen.seeds);
-        if (!seeds) {
-            return std::nullopt;
-        }
-        chosen.seeds = *seeds;
+    if (chosen.scaled && !scale(chosen.seeds)) {
+        return std::nullopt;
     }
     if (chosen.trace) {
         chosen.jobs = 1;
