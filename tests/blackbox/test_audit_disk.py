@@ -24,10 +24,6 @@ def count_messages(server, text):
     return sum(text in record["msg"] for record in server.records())
 
 
-def reloads(server):
-    return sum(record["msg"] == "reloaded" and record["part"] == "audit" for record in server.records())
-
-
 def pairs(server, count, name="lock", each_within=5.0):
     """So many grants and their ends, one after the other; the tokens. Each grant must come in time."""
     tokens = []
@@ -78,7 +74,7 @@ def test_rotation_at_full_speed_keeps_each_event_in_one_file(start_server, threa
     seen = audit.check(audit.read(*rotated, path))
     assert seen.grants.keys() == seen.ends.keys() == {token for each in tokens for token in each}
     assert all(file.stat().st_size > 0 for file in rotated)
-    assert reloads(server) == len(rotated)
+    assert server.reloads("audit") == len(rotated)
     print(f"{2 * len(seen.grants) / seconds:.0f} events a second over {len(rotated)} rotations")
 
 

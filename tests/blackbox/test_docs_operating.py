@@ -167,13 +167,10 @@ class Rotated:
                 packed.write(older.read_bytes())
             older.unlink()
         self.current.rename(older)
-        before = self.reloads()
+        before = self.server.reloads("audit")
         self.server.signal(signal.SIGHUP)
         # The file is there a moment before it is written to.
-        wait_until(lambda: self.reloads() > before, "the server has turned to a new file")
-
-    def reloads(self):
-        return sum(record.get("part") == "audit" for record in self.server.records())
+        wait_until(lambda: self.server.reloads("audit") > before, "the server has turned to a new file")
 
     def hold(self, who, name, seconds=0.0):
         with self.server.connect(who=who) as owner:

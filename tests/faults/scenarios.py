@@ -49,8 +49,12 @@ class Scenario:
     settle_seconds: float = 0.3
 
     def limits(self):
-        bounds = {"handover_ms": self.handover_ms, "slack_ms": self.slack_ms, "served_ms": self.served_ms}
-        return bounds | {"causes_noted": True}
+        return {
+            "handover_ms": self.handover_ms,
+            "slack_ms": self.slack_ms,
+            "served_ms": self.served_ms,
+            "causes_noted": True,
+        }
 
 
 # Microseconds, and parts of a million.

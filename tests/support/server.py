@@ -197,6 +197,10 @@ class Server:
     def loud_lines(self):
         return [line for line in self.records() if line["level"] in ("warn", "error")]
 
+    def reloads(self, part):
+        """How often the part was told to be reloaded."""
+        return sum(record["msg"] == "reloaded" and record["part"] == part for record in self.records())
+
     def reload(self, within=5.0):
         """SIGHUP, and waits until every part that is configured has said how it went: those records."""
         parts = {"tls"} | ({"acl"} if self.tls.acl else set())
