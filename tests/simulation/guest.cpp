@@ -36,6 +36,7 @@ core::receive_result claim_session::receive(std::span<std::byte> into) noexcept 
             host_->last_receive = shard.world_->events.now();
             host_->shard().heard_ = this;
             shard.rules_->received(host_->record(), got.count);
+            shard.rules_->mandate_to_be_seen(shard.number());
             break;
         case io_status::would_block:
             break;
@@ -288,7 +289,9 @@ void guest::take_acquire(std::span<const std::byte> bytes, nanoseconds received_
             }
             return;
         case protocol::acquire_decoder::status::malformed:
-            refuse(decoder_.error());
+            if (goes_on()) {
+                refuse(decoder_.error());
+            }
             return;
         case protocol::acquire_decoder::status::complete:
             break;
@@ -297,6 +300,9 @@ void guest::take_acquire(std::span<const std::byte> bytes, nanoseconds received_
     received_at_ = received_at;
     const auto beyond = bytes.subspan(used);
     rest_.assign(beyond.begin(), beyond.end());
+    if (!goes_on()) {
+        return;
+    }
     if (!shard_->access_.permits(record().identity, request_.name)) {
         deny();
         return;
@@ -316,6 +322,9 @@ void guest::take_acquire(std::span<const std::byte> bytes, nanoseconds received_
 // While it was on its way the shard may have adopted newer rules, and sent its waiters away.
 void guest::comes_home(server_shard& home) {
     shard_ = &home;
+    if (!goes_on()) {
+        return;
+    }
     if (record().permitted_by < shard_->access_.generation &&
         !shard_->access_.permits(record().identity, request_.name)) {
         deny();
@@ -367,10 +376,22 @@ void guest::refuse(const protocol::malformed& why) {
     linger();
 }
 
-void guest::deny() {
-    constexpr auto code = protocol::error_code::not_authorized;
-    shard_->rules_->denied(record(), request_.name, shard_->access_.generation);
+void guest::refuse(protocol::error_code code) {
     refuse({.code = code, .reason = std::string{protocol::canonical_reason(code)}});
+}
+
+// Without a mandate whoever has said something is sent away.
+bool guest::goes_on() {
+    const bool may_act = shard_->may_act();
+    if (shard_->alive() && !may_act) {
+        refuse(protocol::error_code::server_shutting_down);
+    }
+    return shard_->alive() && may_act;
+}
+
+void guest::deny() {
+    shard_->rules_->denied(record(), request_.name, shard_->access_.generation);
+    refuse(protocol::error_code::not_authorized);
 }
 
 void guest::linger() {

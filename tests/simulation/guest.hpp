@@ -73,6 +73,7 @@ public:
     void comes_home(server_shard& home);
     // An ERROR before admission, or after it by the engine; then the lingering close.
     void refuse(const protocol::malformed& why);
+    void refuse(protocol::error_code code);
     void linger();
     void give_up();
     void drop() noexcept;
@@ -100,6 +101,7 @@ private:
     void serve_session();
     void read_acquire();
     void admit();
+    [[nodiscard]] bool goes_on();
     void deny();
     void take_acquire(std::span<const std::byte> bytes, nanoseconds received_at);
     void discard();

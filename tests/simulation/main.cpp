@@ -101,6 +101,7 @@ void print_counts(const tally& sum) {
     line("grants checked", sum.grants);
     line("  of them promotions", sum.promotions);
     line("tries to grant that got no token", sum.grants_refused);
+    line("sessions sent away without a mandate", sum.sent_away);
     line("heartbeats answered", sum.replies);
     for (std::size_t why = 0; why < sum.ends.size(); ++why) {
         line("sessions ended: " + std::string{to_string(static_cast<core::end_reason>(why))},

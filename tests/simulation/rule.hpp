@@ -34,6 +34,9 @@ enum class rule : std::uint8_t {
     first_limit,
     ended_for_cause,
     ends_at_once,
+    mandate_asked,
+    mandate_kept,
+    sent_away_for_cause,
     replies,
     one_reply_per_message,
     replies_read,
@@ -130,6 +133,13 @@ inline constexpr std::array invariants{
               "a graceful or forced end has a word of the peer, or an ERROR, before it"},
     invariant{rule::ends_at_once, "ends_at_once",
               "FIN, RST and what is answered with an ERROR end the session in that turn"},
+    // The mandate of one of several servers.
+    invariant{rule::mandate_asked, "mandate_asked",
+              "no message is acted upon, and nothing held back is written, before the engine has "
+              "asked whether it may, after the receive"},
+    invariant{rule::mandate_kept, "mandate_kept", "what the engine may not do it does not"},
+    invariant{rule::sent_away_for_cause, "sent_away_for_cause",
+              "a session is told ERROR 0x01 in a shutdown, or without a mandate"},
     // Replies.
     invariant{rule::replies, "replies",
               "frames are what the facts say, in order, each whole and its own"},

@@ -144,6 +144,9 @@ public:
     void process_ended();
     // In a controlled shutdown, of which the shards are told one after the other.
     void shutdown_begins() noexcept { shutdown_began_ = world_->events.now(); }
+    // What the engine was told when it asked; and that it is to ask anew, because it has received.
+    void mandate_seen(int shard, bool in_force) { shard_book_of(shard).in_force = in_force; }
+    void mandate_to_be_seen(int shard) { shard_book_of(shard).in_force.reset(); }
     void grants_withheld(int shard) noexcept { shard_book_of(shard).withheld = true; }
     // ---- access, in rules_access.cpp
     void access_written(unsigned generation, const access_table& table);
@@ -247,6 +250,7 @@ private:
         bool sweeping = false;
         unsigned generation = 0;       // of its access rules
         std::uint64_t last_token = 0;  // that it took
+        std::optional<bool> in_force;  // its mandate, if it asked in this call
         std::vector<claim_record*> touched;
     };
 
@@ -265,6 +269,8 @@ private:
     void ended(const core::ended& what);
     void acknowledged(const core::acknowledged& what);
     void check_refusal(const claim_record& who, protocol::error_code code) const;
+    void check_mandate(const claim_record& who, const std::string& how) const;
+    void check_sent_away(const claim_record& who) const;
     void check_idle(int shard) const;
     void check_turn(const claim_record& who);
     [[nodiscard]] bool may_claim(const claim_record& who, unsigned generation) const;
@@ -285,7 +291,7 @@ private:
     std::map<unsigned, access_table> access_;  // by generation; empty if there are no rules
 
     unsigned process_ = 0;
-    sim_time shutdown_began_{0};
+    std::optional<sim_time> shutdown_began_;
     std::uint64_t last_token_ = 0;         // of this process
     std::int64_t wall_ms_max_ = 0;         // at any grant of this process
     std::int64_t wall_ms_max_before_ = 0;  // at any grant of an earlier one

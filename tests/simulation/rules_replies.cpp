@@ -64,6 +64,9 @@ void rules::check_refusal(const claim_record& who, protocol::error_code code) co
         code == protocol::error_code::not_authorized) {
         return;
     }
+    if (who.session != nullptr) {
+        check_mandate(who, "its garbage is refused");
+    }
     const std::uint64_t taken = who.session == nullptr ? 0 : who.answered + 1;
     if (!who.sends || who.sends->code != code || who.sends->behind != taken) {
         fail(rule::garbage_refused, who,
@@ -75,10 +78,30 @@ void rules::check_refusal(const claim_record& who, protocol::error_code code) co
     }
 }
 
+void rules::check_mandate(const claim_record& who, const std::string& how) const {
+    const std::optional<bool> in_force = shard_book_of(who.shard).in_force;
+    if (!in_force) {
+        fail(rule::mandate_asked, who, how + ", and nobody asked whether the server may");
+    }
+    if (!*in_force) {
+        fail(rule::mandate_kept, who, how + ", and the server may not");
+    }
+}
+
+void rules::check_sent_away(const claim_record& who) const {
+    if (shard_book_of(who.shard).in_force == false) {
+        ++world_->counts->sent_away;
+    } else if (!shutdown_began_) {
+        fail(rule::sent_away_for_cause, who, "told that the server shuts down, and it does not");
+    } else {
+        check_drain(who);
+    }
+}
+
 void rules::error_due(claim_record& who, protocol::error_code code) {
     check_refusal(who, code);
     if (code == protocol::error_code::server_shutting_down && who.session != nullptr) {
-        check_drain(who);
+        check_sent_away(who);
     }
     who.error_code_due = code;
     touch(who);
@@ -95,6 +118,9 @@ void rules::write_failed(claim_record& who) {
 
 void rules::wrote(claim_record& who, std::span<const std::byte> taken, std::size_t offered) {
     touch(who);
+    if (who.write_short && who.session != nullptr && !taken.empty()) {
+        check_mandate(who, "what was held back is written");
+    }
     who.write_short = taken.size() < offered;
     if (who.write_short) {
         who.short_write_at = world_->events.now();

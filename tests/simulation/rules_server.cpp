@@ -56,6 +56,7 @@ void rules::process_started(unsigned process, std::int64_t wall_ms, int shards,
     world_->told.server_starts(world_->events.now());
     process_ = process;
     longest_lease_.reset();
+    shutdown_began_.reset();
     shard_book fresh;
     fresh.generation = access_generation;
     shards_.assign(static_cast<std::size_t>(shards), fresh);
@@ -202,6 +203,7 @@ void rules::acknowledged(const core::acknowledged& what) {
     if (who.at != (owning ? claim_record::stage::owning : claim_record::stage::waiting)) {
         fail(rule::ghost, who, "answered as what it is not");
     }
+    check_mandate(who, "its message is answered");
     if (who.unanswered == 0) {
         fail(rule::one_reply_per_message, who, "an answer without a message");
     }
@@ -347,6 +349,7 @@ void rules::call_returned(int shard) {
         }
     }
     at.touched.clear();
+    at.in_force.reset();
     check_idle(shard);
 }
 

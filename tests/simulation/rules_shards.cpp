@@ -45,11 +45,11 @@ void rules::check_move(const claim_record& who, sim_time runs_since) const {
     }
 }
 
-// An ERROR 0x01 is due to a session. A shard that has stalled is not waited for without end.
+// A shard that has stalled is not waited for without end.
 void rules::check_drain(const claim_record& who) const {
     const bool all_withhold = std::all_of(shards_.begin(), shards_.end(),
                                           [](const shard_book& one) { return one.withheld; });
-    if (!all_withhold && world_->events.now() - shutdown_began_ < drain_patience) {
+    if (!all_withhold && world_->events.now() - *shutdown_began_ < drain_patience) {
         fail(rule::drain_in_step, who, "is ended while another shard still grants");
     }
 }

@@ -77,8 +77,32 @@ core::fencing_token server_process::take_token(int shard, std::int64_t wall_ms) 
 void server_process::limit_tokens(std::optional<milliseconds> longest) {
     world_->log.note(server_actor, "tokens for leases up to {} ms", longest.value_or(-1ms).count());
     longest_lease_ = longest;
-    rules_->tokens_limited(longest);
+    tokens_change();
+}
+
+void server_process::tokens_change() {
+    rules_->tokens_limited(in_mandate_ ? longest_lease_ : milliseconds{0});
     tell_all([](server_shard& shard) { shard.post(server_shard::grants_retried{}); });
+}
+
+// Whoever looks finds that out; nobody is told.
+void server_process::put_in_mandate(bool now) {
+    if (now) {
+        world_->log.note(server_actor, "its mandate is in force again");
+    } else {
+        world_->log.note(server_actor, "its mandate is over");
+    }
+    in_mandate_ = now;
+    tokens_change();
+}
+
+void server_process::lapse_mandate(sim_time until) {
+    put_in_mandate(false);
+    world_->events.at(until, [this, mine = ++lapses_] {
+        if (mine == lapses_ && alive_) {
+            put_in_mandate(true);
+        }
+    });
 }
 
 void server_process::refuse_tokens(sim_time until, milliseconds longest) {

@@ -53,6 +53,9 @@ public:
     void raise_descriptor_limit(int most);
     // Whoever has a longer lease gets no token until then; then all shards are told to try again.
     void refuse_tokens(sim_time until, milliseconds longest);
+    // As one of several servers whose promise to stop in time is extended late: until then it may
+    // not act, and there is no token.
+    void lapse_mandate(sim_time until);
 
     [[nodiscard]] unsigned number() const noexcept { return number_; }
     [[nodiscard]] bool alive() const noexcept { return alive_; }
@@ -88,7 +91,10 @@ private:
     [[nodiscard]] bool refuses_token(milliseconds lease) const noexcept {
         return longest_lease_ && lease > *longest_lease_;
     }
+    [[nodiscard]] bool in_mandate() const noexcept { return in_mandate_; }
     void limit_tokens(std::optional<milliseconds> longest);
+    void put_in_mandate(bool now);
+    void tokens_change();
     void shard_stopped_listening();
     void look_at_backlog() const;
     void note_if_all_are_taken();
@@ -131,7 +137,9 @@ private:
     core::fencing_token last_token_;
     std::uint32_t refusals_ = 0;  // so that the end of an earlier one ends no later one
     std::optional<milliseconds> longest_lease_;  // that there are tokens for
-    std::vector<connection*> links_;             // accepted and open at this end
+    std::uint32_t lapses_ = 0;                   // likewise
+    bool in_mandate_ = true;
+    std::vector<connection*> links_;  // accepted and open at this end
 };
 
 }  // namespace monolock::simulation

@@ -32,7 +32,7 @@ server_shard::server_shard(server_process& process, int number, access_file acce
       process_{&process},
       number_{number},
       self_{"shard", number},
-      engine_{*this, *this, *this, process.settings_},
+      engine_{*this, *this, *this, {.io_timeout = process.settings_.io_timeout, .mandate = this}},
       access_{std::move(access)} {}
 
 server_shard::~server_shard() = default;
@@ -57,13 +57,29 @@ core::time_point server_shard::now() noexcept {
 
 // The wall clock is read first; other shards may take tokens before this one does.
 std::optional<core::fencing_token> server_shard::next(std::chrono::milliseconds lease) noexcept {
-    if (alive() && process_->refuses_token(lease)) {
+    if (const bool refused = !may_act() || process_->refuses_token(lease); alive() && refused) {
         ++world_->counts->grants_refused;
         return std::nullopt;
     }
     const std::int64_t wall = process_->machine_->wall_ms(world_->events.now());
     may_stop();
     return process_->take_token(number_, wall);
+}
+
+bool server_shard::may_act() {
+    may_stop();
+    const bool so = process_->in_mandate();
+    may_stop();
+    return so;
+}
+
+bool server_shard::in_force() noexcept {
+    const bool so = may_act();
+    if (alive()) {
+        rules_->mandate_seen(number_, so);
+        engine_may_act_ = so;
+    }
+    return so;
 }
 
 guest& server_shard::guest_of(const core::session& who) const {
@@ -104,9 +120,11 @@ void server_shard::check_end(const core::ended& what) {
                                who.blocked_at() + settings().io_timeout);
     }
     if (what.why == core::end_reason::expired) {
+        // Without a mandate nothing that is held back is tried once more.
+        const bool tried = !who.dropped && (!record.write_short || engine_may_act_);
         rules_->expired(
             record,
-            {.reading = who.dropped ? last_reading_ : who.read_before,
+            {.reading = tried ? who.read_before : last_reading_,
              .last_arrival = process_->machine_->steady.at(host.stream().last_read_arrived()),
              .last_receive = who.heard_at,
              .came_home = who.came_home,
@@ -372,14 +390,13 @@ void server_shard::end_by_operator(core::connected_session& who) {
 }
 
 void server_shard::take(drain_begins& /*what*/) {
-    constexpr auto code = protocol::error_code::server_shutting_down;
     stage_ = stage::refusing;
     engine_.withhold_grants();
     rules_->grants_withheld(number_);
     stop_listening();
     for (const auto& [id, who] : guests_) {
         if (who->at == guest::phase::handshake) {
-            who->refuse({.code = code, .reason = std::string{protocol::canonical_reason(code)}});
+            who->refuse(protocol::error_code::server_shutting_down);
         }
     }
     process_->acknowledged(server_process::step::begin_drain);

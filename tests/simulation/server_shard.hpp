@@ -25,7 +25,10 @@ class claim_session;  // and after its ACQUIRE was admitted
 // an ERROR, keeps one timer and calls judge(). It does in simulated time what src/server/shard.cpp
 // does in real time, one turn of its loop after the other, and may be stopped between any two
 // system calls, whatever the other shards do. They reach each other by posted messages alone.
-class server_shard final : core::clock_port, core::observer_port, core::token_source {
+class server_shard final : core::clock_port,
+                           core::observer_port,
+                           core::token_source,
+                           core::mandate_port {
 public:
     // What others post; handled in the order of posting.
     struct claim_moves {
@@ -86,12 +89,15 @@ private:
     void on_error_due(const core::connected_session& who, protocol::error_code code,
                       std::string_view reason) override;
     std::optional<core::fencing_token> next(std::chrono::milliseconds lease) noexcept override;
+    bool in_force() noexcept override;
 
     [[nodiscard]] bool alive() const noexcept { return process_->alive(); }
     [[nodiscard]] nanoseconds clock() const noexcept { return process_->clock(); }
     [[nodiscard]] const core::session_engine::options& settings() const noexcept {
         return process_->settings_;
     }
+    // Whether the mandate is in force; the process may be dead by then.
+    [[nodiscard]] bool may_act();
     // A point at which the scheduler may take the processor away.
     void may_stop();
     void stop_here(sim_time pause);
@@ -159,6 +165,7 @@ private:
     bool judge_due_ = false;
     nanoseconds last_reading_{0};
     sim_time last_reading_real_{0};
+    bool engine_may_act_ = true;  // as it saw last
     // The next reading tells when these were heard, or blocked, as the engine sees it.
     claim_session* heard_ = nullptr;
     claim_session* blocked_ = nullptr;

@@ -99,6 +99,7 @@ TEST(simulation, every_fault_and_every_ending_occurs) {
     EXPECT_GT(totals.sweeps_that_revoked, 0U);
     EXPECT_GT(totals.retries, 0U);
     EXPECT_GT(totals.grants_refused, 0U);
+    EXPECT_GT(totals.sent_away, 0U);
     EXPECT_GT(totals.runs_with_shards, 0U);
     EXPECT_LT(totals.runs_with_shards, totals.seeds);
     EXPECT_GT(totals.moves, 0U);

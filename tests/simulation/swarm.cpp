@@ -42,8 +42,8 @@ void draw_faults(swarm& plan, random_source& random) {
         weight = random.chance(400'000) ? 0U : static_cast<std::uint32_t>(random.spread(1, 100));
     }
     // What stops everything is rare, or nothing else gets far.
-    for (const fault kind :
-         {fault::server_crash, fault::server_power_cut, fault::server_shutdown}) {
+    for (const fault kind : {fault::server_crash, fault::server_power_cut, fault::server_shutdown,
+                             fault::mandate_lapse}) {
         std::uint32_t& weight = plan.weights[static_cast<std::size_t>(kind)];
         weight = weight == 0 ? 0 : 1 + weight / 8;
     }
@@ -164,6 +164,8 @@ std::string_view to_string(fault kind) noexcept {
             return "wall clock stepped";
         case fault::tokens_refused:
             return "tokens refused";
+        case fault::mandate_lapse:
+            return "mandate lapsed";
         case fault::access_change:
             return "access rules changed";
     }
@@ -200,6 +202,7 @@ tally& tally::operator+=(const tally& more) {
     sweeps_that_revoked += more.sweeps_that_revoked;
     retries += more.retries;
     grants_refused += more.grants_refused;
+    sent_away += more.sent_away;
     server_stops += more.server_stops;
     client_stops += more.client_stops;
     spikes += more.spikes;

@@ -37,9 +37,10 @@ enum class fault : std::uint8_t {
     clog_round,              // one connection after the other stalls, until all have
     wall_step,               // the server's wall clock jumps
     tokens_refused,          // for a while, to all claims or to those of long leases
+    mandate_lapse,           // of one of several servers: it may not act for a while
     access_change,           // other rules of who may claim what, and SIGHUP
 };
-inline constexpr std::size_t fault_kinds = 26;
+inline constexpr std::size_t fault_kinds = 27;
 [[nodiscard]] std::string_view to_string(fault kind) noexcept;
 
 // What stands between the processes and their sockets.
@@ -150,6 +151,7 @@ struct tally {
     std::uint64_t sweeps_that_revoked = 0;
     std::uint64_t retries = 0;         // of a claim that was not granted
     std::uint64_t grants_refused = 0;  // by the source of tokens
+    std::uint64_t sent_away = 0;       // sessions, for want of a mandate
     std::uint64_t server_stops = 0;
     std::uint64_t client_stops = 0;
     std::uint64_t spikes = 0;

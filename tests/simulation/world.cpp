@@ -227,6 +227,7 @@ void whole_world::strike(fault kind) {
         case fault::shard_pause:
         case fault::descriptors_taken:
         case fault::tokens_refused:
+        case fault::mandate_lapse:
         case fault::server_crash:
         case fault::server_power_cut:
         case fault::server_shutdown:
@@ -333,6 +334,8 @@ void whole_world::strike_server(fault kind) {
                                        : world_.random.between(world_.plan.lease_min.count(),
                                                                world_.plan.lease_max.count())};
         server.refuse_tokens(world_.events.now() + draw_outage(), longest);
+    } else if (kind == fault::mandate_lapse) {
+        server.lapse_mandate(world_.events.now() + draw_outage());
     } else if (kind == fault::server_crash) {
         server.crash();
         server_is_gone(downtime);
