@@ -9,7 +9,7 @@ import time
 import pytest
 
 from ctl import Run, ScriptedServer, address_text, binary, ctl, run_words
-from support.waiting import tried_again
+from support.waiting import tried_again, wait_until
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_command_not_found_and_not_executable(scripted, tmp_path):
         done = ctl(*run_words(scripted, "n", command))
         assert (done.returncode, done.stdout) == (status, ""), command
         assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert all(claim.ended_at for claim in scripted.claims)
+    wait_until(lambda: all(claim.ended_at for claim in scripted.claims), "each claim has ended")
 
 
 def test_unreachable(tmp_path):

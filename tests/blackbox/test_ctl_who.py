@@ -3,6 +3,7 @@
 import re
 import signal
 import socket
+import tempfile
 import time
 
 import pytest
@@ -58,8 +59,9 @@ def test_during_a_grant_delay_nobody_has_it(start_server):
 
 @tried_again
 def test_the_place_over_a_unix_socket(start_server, tmp_path):
-    admin = f"unix:{tmp_path}/admin.sock"
-    server = start_server("-admin-listen", admin, listen=f"unix:{tmp_path}/m.sock")
+    folder = tempfile.mkdtemp(dir=tmp_path)  # of this try
+    admin = f"unix:{folder}/admin.sock"
+    server = start_server("-admin-listen", admin, listen=f"unix:{folder}/m.sock")
     with server.owner("n"), server.waiter("n"):
         assert "; number 2 of 2 in the queue\n" in run(server, "--wait", "300ms", "--admin", admin)
 

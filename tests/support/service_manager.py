@@ -67,7 +67,7 @@ for number, fd in enumerate(fds, 3):
     os.dup2(fd, number)
 os.closerange(100, 100 + len(fds))
 os.environ["LISTEN_PID"] = sys.argv[2] or str(os.getpid())
-os.execv(sys.argv[3], sys.argv[3:])
+os.execvp(sys.argv[3], sys.argv[3:])
 """
 
 
