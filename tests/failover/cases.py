@@ -97,6 +97,18 @@ def of_clients_only(how):
     return strike
 
 
+def unheard(strike):
+    """The same, and no client hears of it: the server is cut off from them first."""
+
+    def struck(stage):
+        machine = stage.active.machine
+        machine.cut(stage.group.clients)
+        yield from strike(stage)
+        machine.mend()
+
+    return struck
+
+
 # --- etcd
 
 
@@ -223,4 +235,12 @@ TEN_IN_A_ROW = tuple(
         "clock an hour behind, then kill -9",
         "key deleted by hand",
     )
+)
+
+# Owners go on believing after each of these.
+UNTOLD = (
+    Case("SIGSTOP of the active", stand_still, silent=True),
+    Case("SIGTERM, unheard by clients", unheard(stop), silent=True),
+    Case("active cut from etcd and clients", cut_from_everybody, silent=True),
+    Case("kill -9, unheard by clients", unheard(kill), silent=True),
 )

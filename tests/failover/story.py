@@ -5,9 +5,10 @@ import datetime
 import time
 from dataclasses import dataclass, field
 
+from failover.beliefs import granted_early, outlived, read_claims
 from failover.cases import SERVED_WITHIN
 from failover.group import Group
-from failover.load import LEASE_MAX, Load, now
+from failover.load import BUSY, LATE, Load, now
 from failover.probes import Probes
 from support.campaigns import undisturbed
 from support.waiting import NeverAllowed, wait_until
@@ -15,6 +16,17 @@ from support.wall_clock import WallClock
 
 SLACK = 2.0  # seconds beyond a TTL, by the contract
 SETTLED_WITHIN = 20.0
+# What two believers break. That tokens rise over all locks is concluded from who believed when.
+BELIEF = {"exclusion", "no_early_grant", "tokens_over_all"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    servers: int = 2
+    ttl: int = 2
+    programs: tuple = (BUSY, BUSY)
+    # Whether -grant-delay auto is on. Without it two may believe, and that is told rather than raised.
+    delayed: bool = True
 
 
 @dataclass
@@ -22,19 +34,26 @@ class Told:
     """Of a story: seconds without a grant by case, and the verdict on the histories."""
 
     outages: dict = field(default_factory=dict)
+    # By case: owners who still believed when the next server had answered somebody who wanted their lock.
+    outlived: dict = field(default_factory=dict)
+    violations: dict = field(default_factory=dict)  # of BELIEF, without the delay
     grants: int = 0
     failovers: int = 0
+    handovers: int = 0  # from one server to another, as the probes saw them
     checked: dict = field(default_factory=dict)
     late: list = field(default_factory=list)
 
 
 class Stage:
-    def __init__(self, seed, servers=2, ttl=2):
-        self.ttl = ttl
+    def __init__(self, seed, setting):
+        self.ttl = setting.ttl
+        self._setting = setting
         self._seed = seed
-        self.group = Group("-grant-delay", "auto", servers=servers, members=3, ttl=f"{ttl}s", timing=(50, 500))
+        flags = ("-grant-delay", "auto") if setting.delayed else ()
+        self.group = Group(*flags, servers=setting.servers, members=3, ttl=f"{self.ttl}s", timing=(50, 500))
         self._clocks = {}
         self.active = None
+        self.failovers = []  # of each: the case, when it was struck, and when the next server was seen open
 
     def __enter__(self):
         with contextlib.ExitStack() as undo:
@@ -47,7 +66,7 @@ class Stage:
                     self._clocks[peer.name] = WallClock(folder)
                     peer.start(env=self.clock_of(peer).environment()).wait_up()
                 self.settle()
-                self.load = undo.enter_context(Load(self.group, self._seed, served_ms=20_000))
+                self.load = undo.enter_context(Load(self.group, self._seed, self._setting.programs, 20_000))
                 self.probes = Probes(self.group.peers)
                 undo.enter_context(self.probes)
             self._undo = undo.pop_all()
@@ -96,7 +115,12 @@ class Stage:
             steps = case.strike(self)
             since = next(steps) or struck
             if case.new_term:
-                wait_until(lambda: self._serves_in_a_later_term_than(term), "a new term", SERVED_WITHIN, interval=0.02)
+                # One that is silent may keep who asks it waiting, too, and is not the next one.
+                peers = [peer for peer in self.group.peers if not (case.silent and peer is self.active)]
+                wait_until(
+                    lambda: self._serves_in_a_later_term_than(term, peers), "a new term", SERVED_WITHIN, interval=0.02
+                )
+                self.failovers.append((case, struck, now()))
             self.load.wait_served(now(), SERVED_WITHIN)
             outage = self.load.outage(since, now())
             for _ in steps:
@@ -114,20 +138,33 @@ class Stage:
         ]
         return sorted(line for line in lines if line >= f"time={since}")
 
-    def _serves_in_a_later_term_than(self, term):
-        """Some server. (The key alone says only who will.)"""
-        roles = [peer.role() for peer in self.group.peers]
+    @staticmethod
+    def _serves_in_a_later_term_than(term, peers):
+        """Some of them. (The key alone says only who will.)"""
+        roles = [peer.role() for peer in peers]
         return any(role and role["role"] == "active" and role["term"] > term for role in roles)
 
     def limit(self, case):
         """What the contract allows, in seconds."""
-        return self.ttl + SLACK + LEASE_MAX + (0.8 * LEASE_MAX if case.silent else 0)
+        lease = self.load.lease_max
+        return self.ttl + SLACK + (lease if self._setting.delayed else 0) + (0.8 * lease if case.silent else 0)
+
+    def outlived(self):
+        """See Told. With the delay nobody is granted within a lease of the server before."""
+        claims = read_claims(self.load.histories())
+        found = {}
+        for case, struck, opened in self.failovers:
+            pairs = outlived(claims, struck, opened)
+            if self._setting.delayed and (early := granted_early(pairs)):
+                raise NeverAllowed(f"{case.name}: granted within the lease of an owner: {early}")
+            found[case.name] = found.get(case.name, 0) + len(pairs)
+        return found
 
 
-def tell(cases, seed, servers, ttl, until, say=print):
+def tell(cases, seed, setting, until, say=print):
     """The cases in their order, as long as there is time. Raises NeverAllowed."""
     told = Told()
-    with Stage(seed, servers, ttl) as stage:
+    with Stage(seed, setting) as stage:
         for case in cases:
             if time.monotonic() >= until:
                 break
@@ -149,10 +186,15 @@ def tell(cases, seed, servers, ttl, until, say=print):
         )
         stage.probes.stop()
         reigns = stage.probes.judge()
-        verdict = stage.load.judge()
+        verdict = stage.load.judge(set() if setting.delayed else BELIEF)
         told.grants, told.checked = verdict.grants, verdict.checked
-        if verdict.violations:
+        told.violations = verdict.violations
+        told.outlived = stage.outlived()
+        told.handovers = sum(one.server != next_one.server for one, next_one in zip(reigns, reigns[1:]))
+        if LATE & set(verdict.violations):
             raise AssertionError(f"{verdict.violations}\n{verdict.text}")
+        if any(told.outlived.values()) and not setting.delayed and "exclusion" not in verdict.violations:
+            raise NeverAllowed(f"some believed beside the next owner, and no checker noticed: {told.outlived}")
         if told.outages and not reigns:
             raise NeverAllowed("no probe was ever answered")
     return told

@@ -4,7 +4,7 @@ import math
 import random
 
 from failover.cases import TEN_IN_A_ROW
-from failover.story import tell
+from failover.story import Setting, tell
 from support.waiting import tried_again
 
 SHORT = TEN_IN_A_ROW[:5]
@@ -14,7 +14,7 @@ SHORT = TEN_IN_A_ROW[:5]
 def test_failovers_in_a_row():
     """Never two servers that answer, nobody believes beside another, tokens rise whatever the clocks say, and everybody is
     served again in time, after each of them."""
-    told = tell(SHORT, random.randrange(10_000), servers=3, ttl=1, until=math.inf)
+    told = tell(SHORT, random.randrange(10_000), Setting(servers=3, ttl=1), math.inf)
     assert not told.late, told.outages
     assert told.grants > 20 * len(SHORT), told
     assert all(told.checked[name] > told.grants / 2 for name in ("exclusion", "one_token", "tokens_over_all")), told

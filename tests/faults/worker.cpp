@@ -7,7 +7,7 @@
 //     --clients 2      each with a background thread of the library's
 //     --slots 4        threads of each client, one claim at a time each
 //     --locks 4        lock-0 to lock-3; a client never claims one twice at once
-//     --lease-min 500, --lease-max 2000, --hold-max 60, --rest-max 40   milliseconds
+//     --lease-min 500, --lease-max 2000, --hold-min 0, --hold-max 60, --rest-max 40   milliseconds
 //     --impatient 10   parts of a hundred
 //     --cheat 1        goes on working after its loss, to prove that the checkers see it
 //     --stay 1         does not end when it should, to prove that somebody notices
@@ -49,9 +49,10 @@ struct options {
     std::string server{};
     std::string history{};
     std::map<std::string_view, std::uint32_t> numbers{
-        {"--worker", 1},    {"--seed", 1},        {"--clients", 2},      {"--slots", 4},
-        {"--locks", 4},     {"--lease-min", 500}, {"--lease-max", 2000}, {"--hold-max", 60},
-        {"--rest-max", 40}, {"--impatient", 10},  {"--cheat", 0},        {"--stay", 0},
+        {"--worker", 1},    {"--seed", 1},         {"--clients", 2},    {"--slots", 4},
+        {"--locks", 4},     {"--lease-min", 500},  {"--hold-min", 0},   {"--hold-max", 60},
+        {"--rest-max", 40}, {"--lease-max", 2000}, {"--impatient", 10}, {"--cheat", 0},
+        {"--stay", 0},
     };
 
     [[nodiscard]] std::uint32_t operator[](std::string_view key) const { return numbers.at(key); }
@@ -81,7 +82,8 @@ std::optional<options> parse(const std::vector<std::string_view>& words) {
     }
     const bool enough = !chosen.server.empty() && !chosen.history.empty() &&
                         chosen["--locks"] >= chosen["--slots"] && chosen["--lease-min"] > 0 &&
-                        chosen["--hold-max"] > 0 && chosen["--rest-max"] > 0;
+                        chosen["--hold-max"] > 0 && chosen["--rest-max"] > 0 &&
+                        chosen["--hold-min"] <= chosen["--hold-max"];
     return enough ? std::optional{chosen} : std::nullopt;
 }
 
@@ -261,8 +263,9 @@ public:
     }
 
 private:
-    history::instant draw(std::string_view max) {
-        return random_.spread(std::chrono::microseconds{100}, milliseconds{(*options_)[max]});
+    history::instant draw(std::string_view max, milliseconds min = milliseconds{0}) {
+        return random_.spread(std::max<history::instant>(std::chrono::microseconds{100}, min),
+                              milliseconds{(*options_)[max]});
     }
 
     // One claim; whether it was granted.
@@ -315,7 +318,8 @@ private:
             held.on_loss([told](std::error_code why) { told->lose(reason_of(why)); });
         }
         auto until = held.confirmed_until();
-        const auto end = recorder::now() + draw("--hold-max");
+        const auto end =
+            recorder::now() + draw("--hold-max", milliseconds{(*options_)["--hold-min"]});
         // In calm nobody keeps the others waiting.
         for (auto now = recorder::now(); now < end && (cheat || !phases_->is_calm());
              now = recorder::now()) {
