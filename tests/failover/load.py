@@ -158,6 +158,7 @@ class Load:
         broken = {name: count for name, count in verdict.violations.items() if name != "fifo_as_seen"}
         broken.update({name: count for name, count in in_order.violations.items() if name == "fifo_as_seen"})
         verdict.violations = broken
+        verdict.checked["fifo_as_seen"] = in_order.checked["fifo_as_seen"]
         if set(broken) - LATE - excused:
             raise NeverAllowed(f"{broken}\n{verdict.text}\n{in_order.text}")
         return verdict

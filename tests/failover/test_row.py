@@ -17,4 +17,6 @@ def test_failovers_in_a_row():
     told = tell(SHORT, random.randrange(10_000), Setting(servers=3, ttl=1), math.inf)
     assert not told.late, told.outages
     assert told.grants > 20 * len(SHORT), told
+    # Each but that of etcd's majority has another server as the next one.
+    assert told.handovers >= len(SHORT) - 1, told
     assert all(told.checked[name] > told.grants / 2 for name in ("exclusion", "one_token", "tokens_over_all")), told

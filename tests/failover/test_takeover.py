@@ -215,6 +215,7 @@ def test_what_a_hand_takes_from_the_active(group, deed):
     servers = group()
     active = servers.peers[0]
     with Probes(servers.peers) as probes:
+        probes.wait_heard(active)
         owner = active.connect()
         token = owner.own("a lock")
         getattr(servers, deed)()
@@ -223,7 +224,9 @@ def test_what_a_hand_takes_from_the_active(group, deed):
         with again.connect() as next_owner:
             assert next_owner.own("a lock") > token
         owner.close()
-    probes.judge()
+        probes.wait_heard(again)
+    reigns = probes.judge()
+    assert [reign.server for reign in reigns] == ["s1", again.name], reigns
     loss = active.info()["last_loss"]
     assert loss.startswith(("the key is gone", "another server has the key", "the lease has ended")), loss
 
