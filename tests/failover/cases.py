@@ -24,6 +24,8 @@ class Case:
     # Whether a new term begins, of another server or of the same one. Else clients may go on as if nothing had
     # happened, once what lies between them and the server is well.
     new_term: bool = True
+    # etcd elects a leader meanwhile, which begins all leases anew: that of who is gone, too.
+    elects: bool = False
 
 
 # --- the active server
@@ -141,6 +143,22 @@ def lose_the_majority(stage):
     yield now()
 
 
+def during_an_election(strike):
+    """The same, and before the lease of who was struck has ended etcd's leader dies."""
+
+    def struck(stage):
+        leader = stage.leader()
+        steps = strike(stage)
+        moment = next(steps)
+        stage.rest(0.7 * stage.ttl)
+        leader.kill()
+        yield moment
+        stage.group.etcd.start(leader)
+        yield from steps
+
+    return struck
+
+
 def leader_stands_still(stage):
     victim = stage.leader()
     victim.pause()
@@ -199,6 +217,7 @@ CASES = (
     Case("kill -9 of the active", kill),
     Case("SIGTERM of the active", stop),
     Case("SIGSTOP of the active", stand_still, silent=True),
+    Case("SIGSTOP, and etcd's leader dies", during_an_election(stand_still), silent=True, elects=True),
     Case("active cut from etcd", cut_from_etcd),
     Case("active does not hear etcd", deaf_to_etcd),
     Case("active does not reach etcd", mute_to_etcd),

@@ -16,6 +16,7 @@ from support.wall_clock import WallClock
 
 SLACK = 2.0  # seconds beyond a TTL, by the contract
 SETTLED_WITHIN = 20.0
+ELECTION = 1.0  # at most, of etcd's: twice its timeout
 # What two believers break. That tokens rise over all locks is concluded from who believed when.
 BELIEF = {"exclusion", "no_early_grant", "tokens_over_all"}
 
@@ -147,7 +148,8 @@ class Stage:
     def limit(self, case):
         """What the contract allows, in seconds."""
         lease = self.load.lease_max
-        return self.ttl + SLACK + (lease if self._setting.delayed else 0) + (0.8 * lease if case.silent else 0)
+        usual = self.ttl + SLACK + (lease if self._setting.delayed else 0) + (0.8 * lease if case.silent else 0)
+        return usual + (ELECTION + self.ttl if case.elects else 0)
 
     def outlived(self):
         """See Told. With the delay nobody is granted within a lease of the server before."""
@@ -168,7 +170,7 @@ def tell(cases, seed, setting, until, say=print):
         for case in cases:
             if time.monotonic() >= until:
                 break
-            began = time.time()
+            began, elections = time.time(), stage.group.etcd.raft_term()
             try:
                 seconds = stage.play(case)
             except AssertionError as failure:
@@ -178,7 +180,11 @@ def tell(cases, seed, setting, until, say=print):
             late = seconds > stage.limit(case)
             if late:
                 told.late.append(case.name)
-            say(f"  {case.name:<42}{seconds:6.2f} s{'  LATE' if late else ''}")
+            elected = stage.group.etcd.raft_term() != elections
+            say(
+                f"  {case.name:<42}{seconds:6.2f} s{'  LATE' if late else ''}"
+                f"{'  (etcd elected a leader)' if elected else ''}"
+            )
             if late:
                 say("\n".join(stage.log_since(began)))
         told.failovers = sum(

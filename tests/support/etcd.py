@@ -176,6 +176,15 @@ class Etcd:
                     return member
         return None
 
+    def raft_term(self):
+        """The latest that a member knows of; it rises with each election."""
+        terms = [0]
+        for member in self.members:
+            if member.is_running():
+                with contextlib.suppress(Unavailable):
+                    terms.append(int(member.call("maintenance/status", within=0.5)["raftTerm"]))
+        return max(terms)
+
     def dispose(self):
         for member in self.members:
             member.dispose()
