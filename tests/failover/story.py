@@ -42,6 +42,7 @@ class Told:
     failovers: int = 0
     handovers: int = 0  # from one server to another, as the probes saw them
     checked: dict = field(default_factory=dict)
+    passed_over: dict = field(default_factory=dict)
     late: list = field(default_factory=list)
 
 
@@ -193,7 +194,7 @@ def tell(cases, seed, setting, until, say=print):
         stage.probes.stop()
         reigns = stage.probes.judge()
         verdict = stage.load.judge(set() if setting.delayed else BELIEF)
-        told.grants, told.checked = verdict.grants, verdict.checked
+        told.grants, told.checked, told.passed_over = verdict.grants, verdict.checked, verdict.passed_over
         told.violations = verdict.violations
         told.outlived = stage.outlived()
         told.handovers = sum(one.server != next_one.server for one, next_one in zip(reigns, reigns[1:]))

@@ -26,6 +26,7 @@ class Verdict:
     handover_ms: float = None
     expiry_ms: float = None
     checked: dict = field(default_factory=dict)  # invariant -> times
+    passed_over: dict = field(default_factory=dict)  # invariant -> times that it could not be judged
     violations: dict = field(default_factory=dict)  # invariant -> times, those above zero
     injected: dict = field(default_factory=dict)  # fault -> times
 
@@ -50,10 +51,11 @@ def check_history(files):
         if span := re.fullmatch(r"  (slowest handover|latest expiry) +(-?[0-9.]+) ms", line):
             name = "handover_ms" if span[1].startswith("slowest") else "expiry_ms"
             setattr(verdict, name, float(span[2]))
-        if row := re.fullmatch(r"  (\w+) +(\d+) +\d+ +(\d+)", line):
+        if row := re.fullmatch(r"  (\w+) +(\d+) +(\d+) +(\d+)", line):
             verdict.checked[row[1]] = int(row[2])
-            if int(row[3]):
-                verdict.violations[row[1]] = int(row[3])
+            verdict.passed_over[row[1]] = int(row[3])
+            if int(row[4]):
+                verdict.violations[row[1]] = int(row[4])
     return verdict
 
 

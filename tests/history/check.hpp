@@ -51,9 +51,10 @@ struct violation {
     std::string how;
 };
 
+// Each claim, worker or pair of claims that an invariant is about is in one of the first two.
 struct tally {
-    std::uint64_t checked = 0;
-    std::uint64_t passed_over = 0;
+    std::uint64_t checked = 0;      // it could have failed
+    std::uint64_t passed_over = 0;  // it could not be judged
     std::uint64_t violations = 0;
 };
 

@@ -21,15 +21,19 @@ void check_stories(const stories& all, report& into) {
 
 namespace {
 
-// Those granted before and believing still; the end of each is known.
+// Those granted before and believing still, and the last one whatever it believes; the end of each
+// is known.
 class believers {
 public:
     void add(const story& who) { who_.push_back(&who); }
     // Forgets those who do not believe at that moment.
     void advance_to(instant now) {
-        who_.erase(std::remove_if(who_.begin(), who_.end(),
+        if (who_.empty()) {
+            return;
+        }
+        who_.erase(std::remove_if(who_.begin(), who_.end() - 1,
                                   [now](const story* one) { return one->believed_until() <= now; }),
-                   who_.end());
+                   who_.end() - 1);
     }
     [[nodiscard]] const std::vector<const story*>& who() const noexcept { return who_; }
 
@@ -51,11 +55,13 @@ void check_exclusion(const stories& all, const std::vector<const story*>& grante
     for (const story* const next : granted) {
         const instant now = next->grant->at;
         before.advance_to(now);
-        into.checked(invariant::exclusion);
         for (const story* const one : before.who()) {
             if (earlier_owner_announced(all, *one, *next)) {
                 into.passed_over(invariant::exclusion);
-            } else {
+                continue;
+            }
+            into.checked(invariant::exclusion);
+            if (one->believed_until() > now) {
                 into.violated(invariant::exclusion, last_sign(*one), *next->grant,
                               "the first believed for another " +
                                   milliseconds_text(one->believed_until() - now));

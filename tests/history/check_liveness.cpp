@@ -84,6 +84,7 @@ void check_liveness(const stories& all, const settings& limits, report& into) {
         }
     }
     for (const auto& [worker, one] : served) {
+        into.checked(invariant::everyone_served);
         if (!one->granted() || one->grant->at < calm) {
             into.violated(invariant::everyone_served, *one->ask, event{.at = finish},
                           "the worker had no grant in calm");

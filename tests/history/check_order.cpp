@@ -14,26 +14,25 @@ verdict judge(const stories& all, const story& early, const story& late) {
     // already.
     const instant since = early.ask->at;
     const instant granted = late.grant->at;
+    const instant stopped = early.stopped_at();
     if (all.restarted(since, granted)) {
         return verdict::unknown;
     }
     if (early.granted()) {
         return early.grant->token < late.grant->token ? verdict::in_order : verdict::overtaken;
     }
-    if (early.stopped_at() <= granted) {
-        return verdict::in_order;
-    }
-    // It never was granted, and still believed to be in the queue. The server may have had reason
-    // to forget it, of which it could not know yet.
+    // It never was granted. The server may have had reason to forget it, of which it could not know
+    // yet while it believed to be in the queue.
+    const instant queued = std::min(stopped, granted);
     const surroundings& its = all.around(early.id.worker);
-    const bool lost_soon = early.stop != nullptr && early.stop->what == kind::loss &&
-                           early.stop->why == reason::silence &&
-                           early.stop->at - granted < early.lease;
-    if (lost_soon || any_overlaps(its.paused, since, granted) ||
-        any_overlaps(its.silent, since, granted) || all.announced(early, since, granted)) {
+    const bool lost_soon = stopped > granted && early.stop != nullptr &&
+                           early.stop->what == kind::loss && early.stop->why == reason::silence &&
+                           stopped - granted < early.lease;
+    if (lost_soon || any_overlaps(its.paused, since, queued) ||
+        any_overlaps(its.silent, since, queued) || all.announced(early, since, queued)) {
         return verdict::unknown;
     }
-    return verdict::overtaken;
+    return stopped <= granted ? verdict::in_order : verdict::overtaken;
 }
 
 }  // namespace
@@ -54,17 +53,15 @@ void check_order(const stories& all, report& into) {
                 if (!late.granted()) {
                     continue;
                 }
+                const verdict how = judge(all, *early, late);
+                if (how == verdict::unknown) {
+                    into.passed_over(invariant::fifo_as_seen);
+                    continue;
+                }
                 into.checked(invariant::fifo_as_seen);
-                switch (judge(all, *early, late)) {
-                    case verdict::in_order:
-                        break;
-                    case verdict::unknown:
-                        into.passed_over(invariant::fifo_as_seen);
-                        break;
-                    case verdict::overtaken:
-                        into.violated(invariant::fifo_as_seen, *early->waiting, *late.grant,
-                                      "overtaken in the queue");
-                        break;
+                if (how == verdict::overtaken) {
+                    into.violated(invariant::fifo_as_seen, *early->waiting, *late.grant,
+                                  "overtaken in the queue");
                 }
             }
         }

@@ -13,13 +13,18 @@ void check_unique(const stories& all, report& into) {
         if (!one.granted()) {
             continue;
         }
-        into.checked(invariant::one_token);
         if (one.grant->token == 0) {
+            into.checked(invariant::one_token);
             into.violated(invariant::one_token, *one.ask, *one.grant, "a token of zero");
             continue;
         }
         const auto [at, is_new] = owner_of.try_emplace(one.grant->token, &one);
-        if (!is_new && tokens_comparable(all, *at->second, one)) {
+        if (!is_new && !tokens_comparable(all, *at->second, one)) {
+            into.passed_over(invariant::one_token);
+            continue;
+        }
+        into.checked(invariant::one_token);
+        if (!is_new) {
             into.violated(invariant::one_token, *at->second->grant, *one.grant,
                           "the token belongs to another claim");
         }

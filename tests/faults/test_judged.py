@@ -1,0 +1,42 @@
+"""What check_history says is carried on as it is, and what cannot be judged is no verdict."""
+
+import json
+
+from faults.judged import check_history
+
+SETUP = {
+    "kind": "setup", "scenario": "made up", "seed": 1,
+    "handover_ms": 50, "slack_ms": 50, "served_ms": 8000, "causes_noted": True,
+}  # fmt: skip
+
+
+def of_claim(at, kind, worker, **fields):
+    return {"t": at * 1_000_000, "kind": kind, "worker": worker, "claim": 1, **fields}
+
+
+# The first is ended by an operator and still believes when the second is granted.
+FORCED = [
+    of_claim(0, "ask", 1, lock="a", lease_ns=10**9),
+    of_claim(10, "grant", 1, token=100, until=810 * 10**6),
+    of_claim(20, "ask", 2, lock="a", lease_ns=10**9),
+    of_claim(25, "waiting", 2),
+    {"t": 30 * 10**6, "kind": "forcing", "lock": "a"},
+    of_claim(40, "grant", 2, token=101, until=840 * 10**6),
+    {"t": 45 * 10**6, "kind": "forced_over", "lock": "a"},
+    of_claim(46, "loss", 1, why="administrator"),
+    of_claim(90, "end", 2),
+]
+
+
+def written(folder, records, setup=SETUP):
+    path = folder / "history.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in ([setup] if setup else []) + records))
+    return str(path)
+
+
+def test_what_was_checked_and_what_was_passed_over_are_told_apart(tmp_path):
+    verdict = check_history([written(tmp_path, FORCED)])
+    assert verdict.code == 0 and verdict.grants == 2 and verdict.losses == 1, verdict.text
+    assert (verdict.checked["exclusion"], verdict.passed_over["exclusion"]) == (0, 1)
+    assert (verdict.checked["one_token"], verdict.passed_over["one_token"]) == (2, 0)
+    assert verdict.checked.keys() == verdict.passed_over.keys()
