@@ -1,6 +1,10 @@
 """What check_history says is carried on as it is, and what cannot be judged is no verdict."""
 
 import json
+import os
+import subprocess
+
+import pytest
 
 from faults.judged import check_history
 
@@ -40,3 +44,17 @@ def test_what_was_checked_and_what_was_passed_over_are_told_apart(tmp_path):
     assert (verdict.checked["exclusion"], verdict.passed_over["exclusion"]) == (0, 1)
     assert (verdict.checked["one_token"], verdict.passed_over["one_token"]) == (2, 0)
     assert verdict.checked.keys() == verdict.passed_over.keys()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "".join(json.dumps(record) + "\n" for record in FORCED), '{"kind":"setup","scen'],
+    ids=("empty", "without", "torn"),
+)
+def test_a_history_without_its_setup_is_refused_in_words(tmp_path, text):
+    """It says to what it is held: without it nothing would be checked, and nothing found."""
+    path = tmp_path / "history.jsonl"
+    path.write_text(text)
+    done = subprocess.run([os.environ["CHECK_HISTORY_BIN"], path], capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout) == (2, ""), done.stdout
+    assert done.stderr == "check_history: no setup in what was read\n"

@@ -3,7 +3,7 @@
 //
 // Prints what was checked and each violation with its two events. Ends with 0 if there is none, 1
 // if something happened that must never happen, 3 if something was only late, 2 if a file cannot be
-// read.
+// read or none of them has the setup.
 
 #include <cerrno>
 #include <cstring>
@@ -85,6 +85,10 @@ int run(int count, char** paths) {
         }
     }
     const recording read = reader.take();
+    if (!read.has_setup) {
+        std::cerr << "check_history: no setup in what was read\n";
+        return 2;
+    }
     const report made = check(read.events, read.limits);
     print(read, made);
     if (made.count(severity::unsafe) != 0) {

@@ -190,7 +190,7 @@ void recording_reader::read_line(std::string_view line) {
     const json object = parse(line);
     const std::string name = text_in(object, "kind");
     if (name == "setup") {
-        if (std::exchange(has_setup_, true)) {
+        if (std::exchange(read_.has_setup, true)) {
             refuse("a second setup");
         }
         read_.scenario = text_in(object, "scenario");
@@ -257,7 +257,6 @@ std::uint32_t recording_reader::number_of(const std::string& lock_name) {
 recording recording_reader::take() {
     std::stable_sort(read_.events.begin(), read_.events.end(),
                      [](const event& left, const event& right) { return left.at < right.at; });
-    has_setup_ = false;
     return std::exchange(read_, {});
 }
 

@@ -12,6 +12,7 @@ namespace monolock::history {
 
 // What several processes have written, together: events in the order of their times.
 struct recording {
+    bool has_setup = false;
     std::string scenario{};
     std::uint64_t seed = 0;
     settings limits{};
@@ -30,7 +31,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// Reads the files of one history, one after the other. One line of all of them may be the setup:
+// Reads the files of one history, one after the other. One line of all of them is the setup:
 //
 //     {"kind":"setup","scenario":"lossy","seed":1,"handover_ms":50,"slack_ms":50,"served_ms":8000,
 //      "causes_noted":true}                                                       (on one line)
@@ -49,7 +50,6 @@ private:
     [[nodiscard]] std::uint32_t number_of(const std::string& lock_name);
 
     recording read_;
-    bool has_setup_ = false;
 };
 
 }  // namespace monolock::history

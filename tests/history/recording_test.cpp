@@ -72,6 +72,7 @@ TEST(Recording, ReadsWhatItWrites) {
         reader.read(to_line(written, lock), "file");
         const recording read = reader.take();
         ASSERT_EQ(read.events.size(), 1U) << to_string(what);
+        EXPECT_FALSE(read.has_setup);
         EXPECT_EQ(read.events[0], written) << to_line(written, lock);
     }
 }
@@ -107,6 +108,7 @@ TEST(Recording, PutsFilesTogetherByTimeAndNamesByNumber) {
                 R"({"t":10,"ki)",
                 "two");
     const recording read = reader.take();
+    EXPECT_TRUE(read.has_setup);
     EXPECT_EQ(read.scenario, "made up");
     EXPECT_EQ(read.seed, 3U);
     EXPECT_EQ(read.limits, (settings{.handover_max = std::chrono::milliseconds{1},
