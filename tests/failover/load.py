@@ -155,12 +155,11 @@ class Load:
         histories = [str(path) for path in self.histories()]
         verdict = check_history([str(self._folder / "strict.environment"), *histories])
         in_order = check_history([str(self._folder / "lenient.environment"), *histories])
-        broken = {name: count for name, count in verdict.violations.items() if name != "fifo_as_seen"}
-        broken.update({name: count for name, count in in_order.violations.items() if name == "fifo_as_seen"})
+        broken = {name: count for name, count in verdict.broken.items() if name != "fifo_as_seen"}
+        broken.update({name: count for name, count in in_order.broken.items() if name == "fifo_as_seen"})
         for counts, of_the_order in ((verdict.checked, in_order.checked), (verdict.passed_over, in_order.passed_over)):
             counts["fifo_as_seen"] = of_the_order["fifo_as_seen"]
         verdict.violations = broken
-        verdict.checked["fifo_as_seen"] = in_order.checked["fifo_as_seen"]
         if set(broken) - LATE - excused:
             raise NeverAllowed(f"{broken}\n{verdict.text}\n{in_order.text}")
         return verdict

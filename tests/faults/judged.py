@@ -1,5 +1,6 @@
 """Runs a scenario once and says how it went."""
 
+import collections
 import json
 import re
 import shutil
@@ -27,8 +28,10 @@ class Verdict:
     expiry_ms: float = None
     checked: dict = field(default_factory=dict)  # invariant -> times
     passed_over: dict = field(default_factory=dict)  # invariant -> times that it could not be judged
-    violations: dict = field(default_factory=dict)  # invariant -> times, those above zero
+    late: dict = field(default_factory=dict)  # invariant -> times, those above zero
+    violations: dict = field(default_factory=dict)  # the same, of what nothing excuses
     injected: dict = field(default_factory=dict)  # fault -> times
+    folder: str = None  # keeps the history of a run that was late
 
     @property
     def is_unsafe(self):
@@ -37,6 +40,11 @@ class Verdict:
     @property
     def is_late(self):
         return self.code == 3
+
+    @property
+    def broken(self):
+        """Late or worse."""
+        return collections.Counter(self.late) + collections.Counter(self.violations)
 
 
 def check_history(files):
@@ -51,11 +59,12 @@ def check_history(files):
         if span := re.fullmatch(r"  (slowest handover|latest expiry) +(-?[0-9.]+) ms", line):
             name = "handover_ms" if span[1].startswith("slowest") else "expiry_ms"
             setattr(verdict, name, float(span[2]))
-        if row := re.fullmatch(r"  (\w+) +(\d+) +(\d+) +(\d+)", line):
+        if row := re.fullmatch(r"  (\w+) +(\d+) +(\d+) +(\d+) +(\d+)", line):
             verdict.checked[row[1]] = int(row[2])
             verdict.passed_over[row[1]] = int(row[3])
-            if int(row[4]):
-                verdict.violations[row[1]] = int(row[4])
+            for counts, times in ((verdict.late, row[4]), (verdict.violations, row[5])):
+                if int(times):
+                    counts[row[1]] = int(times)
     return verdict
 
 
@@ -67,6 +76,14 @@ class Unsafe(NeverAllowed):
         self.folder = folder
 
 
+def kept(stage, why):
+    """The folder that keeps the histories."""
+    folder = tempfile.mkdtemp(prefix=f"{why}-{stage.seed}-")
+    for path in stage.histories():
+        shutil.copy(path, folder)
+    return folder
+
+
 def run_scenario(scenario, seed, seconds):
     """Faults for so long, then calm. What was only late is in the verdict."""
     with tempfile.TemporaryDirectory(prefix="faults-") as folder, Stage(scenario, seed, folder) as stage:
@@ -74,12 +91,11 @@ def run_scenario(scenario, seed, seconds):
         stage.calm_down()
         verdict = check_history(stage.histories())
         verdict.injected = dict(stage.injected)
+        if verdict.is_late:
+            verdict.folder = kept(stage, "late")
         log = read_audit_and_stop(stage)
         if verdict.is_unsafe:
-            kept = tempfile.mkdtemp(prefix=f"unsafe-{seed}-")
-            for path in stage.histories():
-                shutil.copy(path, kept)
-            raise Unsafe(verdict, kept)
+            raise Unsafe(verdict, kept(stage, "unsafe"))
         if stage.crashes:
             raise NeverAllowed("; ".join(stage.crashes))
         # Who waits for its turn has told so itself: then it is late.

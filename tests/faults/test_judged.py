@@ -58,3 +58,25 @@ def test_a_history_without_its_setup_is_refused_in_words(tmp_path, text):
     done = subprocess.run([os.environ["CHECK_HISTORY_BIN"], path], capture_output=True, text=True, timeout=20)
     assert (done.returncode, done.stdout) == (2, ""), done.stdout
     assert done.stderr == "check_history: no setup in what was read\n"
+
+
+@pytest.mark.parametrize("why, word", [("closed", "violation"), ("shutdown", "violation"), ("silence", "late")])
+def test_of_what_is_lost_in_calm_only_silence_is_tried_again(tmp_path, why, word):
+    told = [
+        {"t": 1, "kind": "calm"},
+        of_claim(1, "ask", 1, lock="a", lease_ns=10**9),
+        of_claim(10, "grant", 1, token=100, until=810 * 10**6),
+        {"t": 11 * 10**6, "kind": "server_down"},
+        of_claim(820, "loss", 1, why=why),
+        {"t": 10**9, "kind": "finish"},
+    ]
+    verdict = check_history([written(tmp_path, told)])
+    assert f"{word} nothing_lost_in_calm: lost by {why}\n" in verdict.text, verdict.text
+    assert (verdict.is_late, verdict.is_unsafe) == (word == "late", word == "violation")
+    assert verdict.broken == {"nothing_lost_in_calm": 1}
+
+
+def test_who_is_never_served_is_not_tried_again(tmp_path):
+    told = [{"t": 1, "kind": "calm"}, of_claim(1, "ask", 1, lock="a", lease_ns=10**9), {"t": 9 * 10**9, "kind": "finish"}]
+    verdict = check_history([written(tmp_path, told)])
+    assert verdict.is_unsafe and verdict.violations == {"everyone_served": 2}, verdict.text

@@ -1,5 +1,7 @@
 """The checkers find what they are for, in real processes: workers that cheat, and proxies that lie."""
 
+import pathlib
+import shutil
 import signal
 import tempfile
 
@@ -46,6 +48,7 @@ PLANTED = {
         load={**LOAD, "lease-min": 300, "lease-max": 300}, served_ms=1200,
     ),
 }  # fmt: skip
+LATENESS = {"handover_bounded", "silence_bounded"}
 LONGER = {"silence_bounded": 1.9, "acts_within_belief": 1.4}
 
 
@@ -58,8 +61,18 @@ def test_planted(invariant):
         verdict = check_history(stage.histories())
         stage.server.stop()
     print(verdict.text)
-    assert verdict.violations.get(invariant), verdict.text
-    assert f"violation {invariant}: " in verdict.text, "named, with its two events"
+    assert (verdict.late if invariant in LATENESS else verdict.violations).get(invariant), verdict.text
+    word = "late" if invariant in LATENESS else "violation"
+    assert f"{word} {invariant}: " in verdict.text, "named, with its two events"
+
+
+@tried_again
+def test_what_was_late_is_kept():
+    verdict = run_scenario(PLANTED["handover_bounded"], 1, SECONDS)
+    assert verdict.is_late and "handover_bounded" in verdict.late, verdict.text
+    again = check_history(sorted(str(path) for path in pathlib.Path(verdict.folder).glob("*.jsonl")))
+    assert again.late.keys() >= verdict.late.keys(), "who was not done has written on"
+    shutil.rmtree(verdict.folder)
 
 
 @tried_again

@@ -93,13 +93,12 @@ reason reason_of(const std::error_code& why) {
         return reason::unreachable;
     }
     switch (static_cast<errc>(why.value())) {
+        case errc::connect_timeout:
         case errc::acquire_timeout:
         case errc::heartbeat_timeout:
             return reason::silence;
         case errc::connection_closed:
             return reason::closed;
-        case errc::connect_timeout:
-            return reason::unreachable;
         case errc::server_shutting_down:
             return reason::shutdown;
         case errc::closed_by_administrator:

@@ -39,40 +39,27 @@ std::string_view to_string(invariant what) noexcept {
     return "?";
 }
 
-severity severity_of(invariant what) noexcept {
-    switch (what) {
-        case invariant::possible_story:
-        case invariant::protocol_kept:
-        case invariant::exclusion:
-        case invariant::acts_within_belief:
-        case invariant::no_early_grant:
-        case invariant::one_token:
-        case invariant::tokens_per_lock:
-        case invariant::tokens_over_all:
-        case invariant::told_for_cause:
-        case invariant::fifo_as_seen:
-            return severity::unsafe;
-        case invariant::handover_bounded:
-        case invariant::silence_bounded:
-        case invariant::everyone_served:
-        case invariant::nothing_lost_in_calm:
-            return severity::late;
-    }
-    return severity::unsafe;
+void report::violated(invariant what, const event& first, const event& second, std::string how) {
+    ++of_mutable(what).violations;
+    keep({what, severity::unsafe, first, second, std::move(how)});
 }
 
-void report::violated(invariant what, const event& first, const event& second, std::string how) {
-    if (++of_mutable(what).violations <= kept_max) {
-        kept_.push_back({.broken = what, .first = first, .second = second, .how = std::move(how)});
+void report::late(invariant what, const event& first, const event& second, std::string how) {
+    ++of_mutable(what).late;
+    keep({what, severity::late, first, second, std::move(how)});
+}
+
+void report::keep(violation one) {
+    const tally& counts = of(one.broken);
+    if (counts.violations + counts.late <= kept_max) {
+        kept_.push_back(std::move(one));
     }
 }
 
 std::uint64_t report::count(severity how_bad) const noexcept {
     std::uint64_t sum = 0;
-    for (std::size_t at = 0; at < counts_.size(); ++at) {
-        if (severity_of(static_cast<invariant>(at)) == how_bad) {
-            sum += counts_[at].violations;
-        }
+    for (const tally& each : counts_) {
+        sum += how_bad == severity::late ? each.late : each.violations;
     }
     return sum;
 }

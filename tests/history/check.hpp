@@ -31,10 +31,10 @@ enum class invariant : std::uint8_t {
                          // the smaller token; over restarts too if the wall clock was right
     told_for_cause,      // who was told of an operator or of the server's end was ended by that
     fifo_as_seen,        // who saw WAITING before another asked is granted first, or has left
-    handover_bounded,    // from a close to the grant of a near waiter
-    silence_bounded,     // and from the last sign of life, past the lease
-    everyone_served,     // in calm
-    nothing_lost_in_calm,  // of what was begun in it
+    handover_bounded,    // from a close to the grant of a near waiter; else it is late
+    silence_bounded,     // and from the last sign of life, past the lease; else it is late
+    everyone_served,     // in calm; who is served after the bound, was served late
+    nothing_lost_in_calm,  // of what was begun in it; by silence alone it is late
 };
 inline constexpr std::size_t invariants = 14;
 
@@ -42,10 +42,10 @@ inline constexpr std::size_t invariants = 14;
 
 // What nothing excuses, and what a busy machine may.
 enum class severity : std::uint8_t { unsafe, late };
-[[nodiscard]] severity severity_of(invariant what) noexcept;
 
 struct violation {
     invariant broken{};
+    severity how_bad{};
     event first;
     event second;
     std::string how;
@@ -55,7 +55,8 @@ struct violation {
 struct tally {
     std::uint64_t checked = 0;      // it could have failed
     std::uint64_t passed_over = 0;  // it could not be judged
-    std::uint64_t violations = 0;
+    std::uint64_t late = 0;
+    std::uint64_t violations = 0;  // what nothing excuses
 };
 
 class report {
@@ -65,6 +66,7 @@ public:
     void checked(invariant what) { ++of_mutable(what).checked; }
     void passed_over(invariant what) { ++of_mutable(what).passed_over; }
     void violated(invariant what, const event& first, const event& second, std::string how);
+    void late(invariant what, const event& first, const event& second, std::string how);
 
     [[nodiscard]] const tally& of(invariant what) const {
         return counts_.at(static_cast<std::size_t>(what));
@@ -81,6 +83,7 @@ public:
 
 private:
     tally& of_mutable(invariant what) { return counts_.at(static_cast<std::size_t>(what)); }
+    void keep(violation one);
 
     std::array<tally, invariants> counts_{};
     std::vector<violation> kept_;

@@ -42,17 +42,18 @@ void print(const recording& from, const report& made) {
     print_span("slowest handover", made.handover_max);
     print_span("latest expiry", made.silence_max);
     std::cout << "  " << std::left << std::setw(24) << "invariant" << std::right << std::setw(10)
-              << "checked" << std::setw(13) << "passed over" << std::setw(12) << "violations"
-              << '\n';
+              << "checked" << std::setw(13) << "passed over" << std::setw(8) << "late"
+              << std::setw(12) << "violations" << '\n';
     for (std::size_t at = 0; at < invariants; ++at) {
         const auto what = static_cast<invariant>(at);
         const tally& counts = made.of(what);
         std::cout << "  " << std::left << std::setw(24) << to_string(what) << std::right
                   << std::setw(10) << counts.checked << std::setw(13) << counts.passed_over
-                  << std::setw(12) << counts.violations << '\n';
+                  << std::setw(8) << counts.late << std::setw(12) << counts.violations << '\n';
     }
     for (const violation& one : made.violations()) {
-        std::cout << "violation " << to_string(one.broken) << ": " << one.how << "\n    "
+        std::cout << (one.how_bad == severity::late ? "late " : "violation ")
+                  << to_string(one.broken) << ": " << one.how << "\n    "
                   << text_of(one.first, from) << "\n    " << text_of(one.second, from) << '\n';
     }
 }

@@ -81,8 +81,8 @@ void check_not_late(const stories& all, const settings& limits,
     const instant late = next.grant->at - over;
     into.silence_max = std::max(into.silence_max.value_or(late), late);
     if (late > limits.silence_slack) {
-        into.violated(invariant::silence_bounded, *owner.grant, *next.grant,
-                      milliseconds_text(late) + " past the lease of the first");
+        into.late(invariant::silence_bounded, *owner.grant, *next.grant,
+                  milliseconds_text(late) + " past the lease of the first");
     }
 }
 
@@ -131,8 +131,8 @@ void check_handover(const stories& all, const settings& limits, report& into) {
             const instant took = std::max(next.grant->at - at_last, instant{0});
             into.handover_max = std::max(into.handover_max.value_or(took), took);
             if (took > limits.handover_max) {
-                into.violated(invariant::handover_bounded, *owner.stop, *next.grant,
-                              "took " + milliseconds_text(took));
+                into.late(invariant::handover_bounded, *owner.stop, *next.grant,
+                          "took " + milliseconds_text(took));
             }
         }
     }

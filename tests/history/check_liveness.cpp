@@ -20,10 +20,12 @@ void check_served(const story& who, instant calm, instant finish, const settings
         return;
     }
     into.checked(invariant::everyone_served);
-    if (took > limits.served_within || !who.granted()) {
-        into.violated(
-            invariant::everyone_served, *who.ask, who.granted() ? *who.grant : event{.at = finish},
-            (who.granted() ? "served after " : "not served for ") + milliseconds_text(took));
+    if (!who.granted()) {
+        into.violated(invariant::everyone_served, *who.ask, event{.at = finish},
+                      "not served for " + milliseconds_text(took));
+    } else if (took > limits.served_within) {
+        into.late(invariant::everyone_served, *who.ask, *who.grant,
+                  "served after " + milliseconds_text(took));
     }
 }
 
@@ -32,9 +34,14 @@ void check_not_lost(const story& who, instant calm, report& into) {
         return;
     }
     into.checked(invariant::nothing_lost_in_calm);
-    if (who.stop != nullptr && who.stop->what == kind::loss) {
-        into.violated(invariant::nothing_lost_in_calm, *who.ask, *who.stop,
-                      "lost by " + std::string{to_string(who.stop->why)});
+    if (who.stop == nullptr || who.stop->what != kind::loss) {
+        return;
+    }
+    const std::string how = "lost by " + std::string{to_string(who.stop->why)};
+    if (who.stop->why == reason::silence) {
+        into.late(invariant::nothing_lost_in_calm, *who.ask, *who.stop, how);
+    } else {
+        into.violated(invariant::nothing_lost_in_calm, *who.ask, *who.stop, how);
     }
 }
 

@@ -62,7 +62,7 @@ inline constexpr std::size_t kinds = 24;
 enum class reason : std::uint8_t {
     none,
     unreachable,    // no connection came about
-    silence,        // no answer within 0.8 x lease
+    silence,        // no answer within 0.8 x lease, or to a connect
     closed,         // end of file, reset, or what else breaks a connection
     shutdown,       // ERROR 0x01
     administrator,  // ERROR 0x02
