@@ -142,8 +142,9 @@ class StepClock(Fault):
     """The server's wall clock is set, up to an hour either way."""
 
     def inject(self, stage, random):
-        stage.shift_clock(random.uniform(-3600, 3600))
-        return True
+        with stage.server_hands:
+            stage.shift_clock(random.uniform(-3600, 3600))
+            return True
 
 
 class ForceRelease(Fault):

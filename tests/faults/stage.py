@@ -6,6 +6,7 @@ import pathlib
 import random
 import resource
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -14,6 +15,7 @@ from faults.chronicle import Chronicle
 from faults.networks import PORT, Beside, program
 from support import netns, procfs
 from support.campaigns import undisturbed
+from support.protocol import ACQUIRED, acquire_frame
 from support.server import Server
 from support.small_disk import SmallDisk
 from support.waiting import wait_until
@@ -171,7 +173,15 @@ class Stage:
         self._shift_max = self._shift
         self.chronicle.note("server_started", wall_clock_right=right)
         self.start_server()
+        if self.clock:
+            self._take_a_token()
         self.chronicle.note("server_serves")
+
+    def _take_a_token(self):
+        """By the clock that has been noted: no later step takes one below it."""
+        with self.namespace.entered(), socket.create_connection(("127.0.0.1", PORT), timeout=5) as claim:
+            claim.sendall(acquire_frame("first of all"))
+            assert claim.recv(1) == bytes([ACQUIRED])
 
     def pause_server(self):
         self.chronicle.note("server_paused")
