@@ -41,7 +41,7 @@ class Load:
     def __init__(self, group, seed, programs=(BUSY, BUSY), served_ms=10_000):
         self._folder = pathlib.Path(group.folder, f"histories-{seed}")
         self._folder.mkdir()
-        limits = {"handover_ms": 0, "slack_ms": 0, "served_ms": served_ms, "causes_noted": False}
+        limits = {"handover_ms": 0, "slack_ms": 0, "served_ms": served_ms, "causes_noted": False, "faults_noted": False}
         self._strict = Chronicle(self._folder / "strict.environment", "failover", seed, limits)
         self._lenient = Chronicle(self._folder / "lenient.environment", "failover", seed, limits)
         self._served_within = served_ms / 1000

@@ -127,14 +127,11 @@ class Reset(Fault):
         with a_group(stage, random, Wired) as group:
             if group is None:
                 return False
-            victims = [worker.number for worker in group.workers]
-            for number in victims:
-                stage.chronicle.note("resetting", worker=number)
+            stage.begin_resets(group)
             group.network.reset(random.choice(("server", "workers")))
             stage.rest(self.duration(random))
             group.network.mend()
-            for number in victims:
-                stage.chronicle.note("reset_over", worker=number)
+            stage.end_resets(group)
             return True
 
 

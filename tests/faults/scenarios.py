@@ -54,6 +54,7 @@ class Scenario:
             "slack_ms": self.slack_ms,
             "served_ms": self.served_ms,
             "causes_noted": True,
+            "faults_noted": True,
         }
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import math
 import pathlib
 import random
 import resource
@@ -20,6 +21,8 @@ from support.server import Server
 from support.small_disk import SmallDisk
 from support.waiting import wait_until
 from support.wall_clock import WallClock
+
+TURN = 0.02  # seconds
 
 
 @contextlib.contextmanager
@@ -70,7 +73,8 @@ class Group:
         self.load = load or {}
         self.via = via
         self.cuts = threading.Lock()  # held by whoever harms the network
-        self.cut_off = None  # the numbers of the workers that a cut silences, those since dead included
+        # The numbers of the workers that a cut silences, or whose connections break, those since dead included.
+        self.cut_off = self.resetting = None
         self.workers = [stage.start_worker(self) for _ in range(workers)]
 
 
@@ -206,6 +210,9 @@ class Stage:
             if group.cut_off is not None:
                 group.cut_off.append(number)
                 self.mute(number)
+            if group.resetting is not None:
+                group.resetting.append(number)
+                self.chronicle.note("resetting", worker=number)
             return Worker(self, group, number)
 
     @property
@@ -244,6 +251,20 @@ class Stage:
             for number in group.cut_off:
                 self.unmute(number)
             group.cut_off = None
+
+    def begin_resets(self, group):
+        """The group's connections are about to break."""
+        with self._guard:
+            group.resetting = [worker.number for worker in group.workers]
+            for number in group.resetting:
+                self.chronicle.note("resetting", worker=number)
+
+    def end_resets(self, group):
+        """They do so no more."""
+        with self._guard:
+            for number in group.resetting:
+                self.chronicle.note("reset_over", worker=number)
+            group.resetting = None
 
     def pause_worker(self, worker):
         self.chronicle.note("paused", worker=worker.number)
@@ -322,10 +343,11 @@ class Stage:
             with contextlib.suppress(BrokenPipeError):  # its exit code tells
                 worker.process.stdin.write(b"calm\n")
                 worker.process.stdin.flush()
-        deadline = time.monotonic() + self.scenario.served_ms / 1000 + 0.3
-        for worker in self.workers:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                worker.process.wait(max(deadline - time.monotonic(), 0.01))
+        # In turns: of these a machine that stands still uses up one.
+        for _ in range(math.ceil((self.scenario.served_ms / 1000 + 0.3) / TURN)):
+            if all(worker.process.poll() is not None for worker in self.workers):
+                break
+            time.sleep(TURN)
         self.chronicle.note("finish")
         for worker in self.workers:
             code = worker.process.poll()

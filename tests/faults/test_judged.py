@@ -10,7 +10,7 @@ from faults.judged import check_history
 
 SETUP = {
     "kind": "setup", "scenario": "made up", "seed": 1,
-    "handover_ms": 50, "slack_ms": 50, "served_ms": 8000, "causes_noted": True,
+    "handover_ms": 50, "slack_ms": 50, "served_ms": 8000, "causes_noted": True, "faults_noted": False,
 }  # fmt: skip
 
 

@@ -25,6 +25,8 @@ std::string_view to_string(invariant what) noexcept {
             return "tokens_over_all";
         case invariant::told_for_cause:
             return "told_for_cause";
+        case invariant::lost_for_cause:
+            return "lost_for_cause";
         case invariant::fifo_as_seen:
             return "fifo_as_seen";
         case invariant::handover_bounded:

@@ -30,13 +30,17 @@ enum class invariant : std::uint8_t {
     tokens_over_all,     // over all locks: a grant that was seen before another was possible has
                          // the smaller token; over restarts too if the wall clock was right
     told_for_cause,      // who was told of an operator or of the server's end was ended by that
+    lost_for_cause,      // a connection that broke was broken: by a reset, an operator, an end of
+                         // the server, or by the server after a whole lease of silence. Silence
+                         // lasts until the client's deadline; if no side of a near worker's
+                         // connection was silent, it is late
     fifo_as_seen,        // who saw WAITING before another asked is granted first, or has left
     handover_bounded,    // from a close to the grant of a near waiter; else it is late
     silence_bounded,     // and from the last sign of life, past the lease; else it is late
     everyone_served,     // in calm; who is served after the bound, was served late
     nothing_lost_in_calm,  // of what was begun in it; by silence alone it is late
 };
-inline constexpr std::size_t invariants = 14;
+inline constexpr std::size_t invariants = 15;
 
 [[nodiscard]] std::string_view to_string(invariant what) noexcept;
 
@@ -94,7 +98,8 @@ private:
 
 // One checker each, as check() calls them.
 void check_stories(const stories& all, report& into);  // possible_story, protocol_kept
-void check_causes(const stories& all, const settings& limits, report& into);  // told_for_cause
+void check_causes(const stories& all, const settings& limits,
+                  report& into);                       // told_for_cause, lost_for_cause
 void check_beliefs(const stories& all, report& into);  // exclusion, acts_within_belief
 void check_leases(const stories& all, const settings& limits,
                   report& into);  // no_early_grant, silence_bounded, how far a belief reaches
@@ -123,6 +128,11 @@ void check_liveness(const stories& all, const settings& limits,
 // or even before the first hears of its own.
 [[nodiscard]] bool earlier_owner_announced(const stories& all, const story& seen_first,
                                            const story& seen_next);
+
+// How long a client may believe that has sent and been answered.
+[[nodiscard]] constexpr instant believed_of(instant lease) noexcept {
+    return lease / 5 * 4;
+}
 
 [[nodiscard]] std::string milliseconds_text(instant span);
 

@@ -8,7 +8,7 @@ namespace {
 
 // What the lease has left when the client's deadline is reached: 0.2 of it.
 instant margin_of(const story& owner, const settings& limits) {
-    return limits.clocks_drift ? instant{0} : owner.lease - owner.lease / 5 * 4;
+    return limits.clocks_drift ? instant{0} : owner.lease - believed_of(owner.lease);
 }
 
 // What is confirmed was sent before it was noted, and is worth 0.8 x lease from its sending.

@@ -45,32 +45,7 @@ void check_not_lost(const story& who, instant calm, report& into) {
     }
 }
 
-bool may_have_been_caused(const stories& all, const story& who) {
-    const instant from = who.ask->at;
-    const instant until = who.stop->at;
-    return who.stop->why == reason::shutdown ? all.server_ending(from, until)
-                                             : all.forced(who.lock, from, until);
-}
-
 }  // namespace
-
-void check_causes(const stories& all, const settings& limits, report& into) {
-    if (!limits.causes_noted) {
-        return;
-    }
-    for (const story& one : all.all()) {
-        const bool was_told = one.stop != nullptr && (one.stop->why == reason::shutdown ||
-                                                      one.stop->why == reason::administrator);
-        if (!was_told) {
-            continue;
-        }
-        into.checked(invariant::told_for_cause);
-        if (!may_have_been_caused(all, one)) {
-            into.violated(invariant::told_for_cause, *one.ask, *one.stop,
-                          "told of " + std::string{to_string(one.stop->why)} + ", which was not");
-        }
-    }
-}
 
 void check_liveness(const stories& all, const settings& limits, report& into) {
     if (!all.calm()) {

@@ -658,6 +658,120 @@ TEST(ToldForCause, IsBrokenByAnOperatorWhoWasNotThere) {
         << "where nobody notes them";
 }
 
+constexpr settings noted{.faults_noted = true};
+
+// Heard at 400 for the last time: its deadline is at 1200, its lease over at 1400.
+tale lost_at(int at, reason why) {
+    return tale{}
+        .worker(kind::near, 1, 0)
+        .ask(first, 0)
+        .grant(first, 10, 100, 800)
+        .confirmed(first, 410, 1200)
+        .loss(first, at, why);
+}
+
+TEST(LostForCause, IsBrokenByAConnectionThatNobodyBroke) {
+    const report made = lost_at(1000, reason::closed).check(noted);
+    EXPECT_THAT(broken(made), ElementsAre(invariant::lost_for_cause));
+    EXPECT_EQ(made.of(invariant::lost_for_cause).violations, 1U);
+    EXPECT_EQ(made.of(invariant::lost_for_cause).checked, 1U);
+    EXPECT_EQ(made.violations()[0].how, "lost by closed, 600.000 ms after it was heard");
+    EXPECT_THAT(broken(lost_at(1000, reason::closed).check()), IsEmpty())
+        << "where nobody notes them";
+}
+
+TEST(LostForCause, AResetAnOperatorOrAnEndOfTheServerIsOne) {
+    const auto told = [](const tale& how) {
+        const report made = how.check(noted);
+        return made.violations().empty() && made.of(invariant::lost_for_cause).checked == 1;
+    };
+    for (const int at : {5, 400, 990}) {
+        EXPECT_TRUE(told(lost_at(1000, reason::closed).worker(kind::resetting, 1, at)));
+        EXPECT_TRUE(told(lost_at(1000, reason::closed).run(kind::forcing, at)));
+        EXPECT_TRUE(told(lost_at(1000, reason::closed).run(kind::server_down, at)));
+    }
+    const tale closed = lost_at(1000, reason::closed);
+    EXPECT_FALSE(told(tale{closed}.worker(kind::resetting, 1, 1001)));
+    EXPECT_FALSE(told(tale{closed}.worker(kind::resetting, 2, 400))) << "of another worker";
+    EXPECT_FALSE(told(tale{closed}.run(kind::server_down, 1001)));
+}
+
+TEST(LostForCause, AnEndOfTheServerThatBeganBeforeTheAskIsOne) {
+    EXPECT_THAT(broken(tale{}
+                           .run(kind::server_down, 0)
+                           .ask(first, 5)
+                           .grant(first, 10, 100, 805)
+                           .loss(first, 20, reason::closed)
+                           .run(kind::server_started, 30)
+                           .check(noted)),
+                IsEmpty());
+}
+
+// The network of a worker that is not near loses as it likes, but closes nothing by itself.
+TEST(LostForCause, SilenceIsNoneBeforeTheLeaseIsOver) {
+    const auto paused = [](int at) {
+        return lost_at(at, reason::closed)
+            .worker(kind::paused, 1, 450)
+            .worker(kind::resumed, 1, 990)
+            .check(noted);
+    };
+    EXPECT_THAT(broken(paused(1399)), ElementsAre(invariant::lost_for_cause));
+    EXPECT_THAT(broken(paused(1400)), IsEmpty());
+    const auto far = [](int at) {
+        return tale{}
+            .ask(first, 0)
+            .grant(first, 10, 100, 800)
+            .loss(first, at, reason::closed)
+            .check(noted);
+    };
+    EXPECT_EQ(far(999).of(invariant::lost_for_cause).violations, 1U);
+    EXPECT_EQ(far(1000).of(invariant::lost_for_cause).violations, 0U);
+    EXPECT_EQ(far(1000).of(invariant::lost_for_cause).passed_over, 1U);
+}
+
+TEST(LostForCause, NoClientIsSilencedBeforeItsDeadline) {
+    const report made = lost_at(1199, reason::silence).worker(kind::paused, 1, 500).check(noted);
+    EXPECT_THAT(broken(made), ElementsAre(invariant::lost_for_cause));
+    EXPECT_FALSE(only_late(made));
+}
+
+TEST(LostForCause, SilenceOfANearWorkerIsSomebodys) {
+    const auto lost = [](kind since, int from, kind until, int to) {
+        return lost_at(1210, reason::silence)
+            .worker(since, 1, from)
+            .worker(until, 1, to)
+            .check(noted);
+    };
+    EXPECT_TRUE(only_late(lost_at(1210, reason::silence).check(noted)));
+    EXPECT_TRUE(only_late(lost_at(1410, reason::closed).check(noted)));
+    for (const auto& [since, until] : {std::pair{kind::paused, kind::resumed},
+                                       {kind::silent, kind::heard},
+                                       {kind::server_paused, kind::server_serves},
+                                       {kind::resetting, kind::reset_over}}) {
+        EXPECT_THAT(broken(lost(since, 300, until, 401)), IsEmpty()) << to_string(since);
+        EXPECT_THAT(broken(lost(since, 1205, until, 1300)), IsEmpty()) << to_string(since);
+        EXPECT_TRUE(only_late(lost(since, 1211, until, 1300))) << to_string(since);
+    }
+    EXPECT_TRUE(only_late(lost(kind::paused, 300, kind::resumed, 399)));
+}
+
+TEST(LostForCause, AWaiterIsHeldToItsAsk) {
+    const auto lost = [](int at, reason why) {
+        return tale{}
+            .worker(kind::near, 1, 0)
+            .ask(first, 100)
+            .waiting(first, 110)
+            .loss(first, at, why)
+            .check(noted);
+    };
+    EXPECT_FALSE(only_late(lost(1099, reason::closed)));
+    EXPECT_TRUE(only_late(lost(1100, reason::closed)));
+    EXPECT_FALSE(only_late(lost(899, reason::silence)));
+    EXPECT_TRUE(only_late(lost(900, reason::silence)));
+    EXPECT_THAT(broken(tale{}.ask(first, 0).loss(first, 9, reason::closed).check(noted)), IsEmpty())
+        << "never admitted";
+}
+
 // ---- stories
 
 TEST(ProtocolKept, IsBrokenByAViolationOrARefusal) {

@@ -100,6 +100,8 @@ struct settings {
     bool clocks_drift = false;
     // All that operators do and each end of the server is noted.
     bool causes_noted = false;
+    // All that breaks connections, stops processes or cuts them off is noted, and who is near.
+    bool faults_noted = false;
     friend bool operator==(const settings&, const settings&) = default;
 };
 

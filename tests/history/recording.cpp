@@ -198,8 +198,9 @@ void recording_reader::read_line(std::string_view line) {
         read_.limits = {.handover_max = milliseconds_in(object, "handover_ms"),
                         .silence_slack = milliseconds_in(object, "slack_ms"),
                         .served_within = milliseconds_in(object, "served_ms"),
-                        .causes_noted = truth_in(object, "causes_noted")};
-        expect_keys(object, 7);
+                        .causes_noted = truth_in(object, "causes_noted"),
+                        .faults_noted = truth_in(object, "faults_noted")};
+        expect_keys(object, 8);
         return;
     }
     event what;

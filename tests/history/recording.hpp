@@ -34,7 +34,7 @@ public:
 // Reads the files of one history, one after the other. One line of all of them is the setup:
 //
 //     {"kind":"setup","scenario":"lossy","seed":1,"handover_ms":50,"slack_ms":50,"served_ms":8000,
-//      "causes_noted":true}                                                       (on one line)
+//      "causes_noted":true,"faults_noted":true}                                   (on one line)
 class recording_reader {
 public:
     // The whole text of a file. Throws malformed at the first line that is not exactly as to_line()

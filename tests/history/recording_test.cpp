@@ -94,7 +94,7 @@ TEST(Recording, IsALineAsAnybodyCanWriteIt) {
 TEST(Recording, PutsFilesTogetherByTimeAndNamesByNumber) {
     recording_reader reader;
     reader.read(R"({"kind":"setup","scenario":"made up","seed":3,"handover_ms":1,"slack_ms":2,)"
-                R"("served_ms":3,"causes_noted":true})"
+                R"("served_ms":3,"causes_noted":true,"faults_noted":true})"
                 "\n"
                 R"({"t":9,"kind":"calm"})"
                 "\n",
@@ -114,7 +114,8 @@ TEST(Recording, PutsFilesTogetherByTimeAndNamesByNumber) {
     EXPECT_EQ(read.limits, (settings{.handover_max = std::chrono::milliseconds{1},
                                      .silence_slack = std::chrono::milliseconds{2},
                                      .served_within = std::chrono::milliseconds{3},
-                                     .causes_noted = true}));
+                                     .causes_noted = true,
+                                     .faults_noted = true}));
     EXPECT_EQ(read.torn_lines, 1U);
     ASSERT_EQ(read.events.size(), 4U);
     EXPECT_EQ(read.lock_names, (std::vector<std::string>{"b", "a"}));
@@ -162,7 +163,7 @@ TEST(Recording, SaysWhereAndWhatIsWrong) {
               "file:1: wall_clock_right is neither true nor false");
     const std::string setup =
         R"({"kind":"setup","scenario":"s","seed":3,"handover_ms":1,"slack_ms":2,)"
-        R"("served_ms":3,"causes_noted":true})"
+        R"("served_ms":3,"causes_noted":true,"faults_noted":true})"
         "\n";
     EXPECT_EQ(verdict(setup + setup), "file:2: a second setup");
 }

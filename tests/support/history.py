@@ -36,7 +36,7 @@ class History:
         self._lease_ns = lease_ms * 1_000_000
         self._file = tempfile.NamedTemporaryFile("w", suffix=".jsonl")  # noqa: SIM115 - lives as long as this
         self.claims = []
-        limits = {"handover_ms": 0, "slack_ms": 0, "served_ms": 0, "causes_noted": False}
+        limits = {"handover_ms": 0, "slack_ms": 0, "served_ms": 0, "causes_noted": False, "faults_noted": False}
         self._write({"kind": "setup", "scenario": "one thread", "seed": 0, **limits})
 
     def _note(self, kind, claim, **fields):
