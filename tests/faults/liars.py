@@ -8,6 +8,7 @@ import threading
 from faults.networks import PORT
 from support.protocol import ACQUIRE, ACQUIRED, ERROR, HEARTBEAT, HEARTBEAT_FRAME, WAITING
 
+CLOSED_BY_ADMINISTRATOR = 0x02
 WAITING_FRAME = bytes([WAITING])
 
 
@@ -266,6 +267,15 @@ class Babbling(Proxy):
     async def pushed(self, upstream):
         await super().pushed(upstream)
         upstream.tell(b"\x7f")
+
+
+class Denouncing(Proxy):
+    """Tells each owner of an operator who was not there."""
+
+    async def pushed(self, upstream):
+        await super().pushed(upstream)
+        upstream.tell(bytes([ERROR, CLOSED_BY_ADMINISTRATOR, 0]))
+        upstream.client.writer.close()
 
 
 class Keeper(Proxy):

@@ -1,5 +1,6 @@
 """The checkers find what they are for, in real processes: workers that cheat, and proxies that lie."""
 
+import json
 import pathlib
 import shutil
 import signal
@@ -42,6 +43,9 @@ PLANTED = {
         **{"lease-min": 400, "lease-max": 400, "hold-max": 1500},
     ),
     "nothing_lost_in_calm": lied_to(liars.Breaking),
+    "lost_for_cause": lied_to(liars.Breaking),
+    "told_for_cause": lied_to(liars.Denouncing),
+    "possible_story": Scenario("eager", (Workers(1), Workers(1, load={"eager": 1})), load=LOAD, served_ms=1200),
     "acts_within_belief": Scenario(
         "cheat", (Workers(1), Workers(1, Relayed, {"delay_us": 1000}, {"cheat": 1, "hold-max": 3000})),
         (Cut(every=(0.4, 0.4), lasts=(0.9, 0.9)),),
@@ -73,6 +77,12 @@ def test_what_was_late_is_kept():
     again = check_history(sorted(str(path) for path in pathlib.Path(verdict.folder).glob("*.jsonl")))
     assert again.late.keys() >= verdict.late.keys(), "who was not done has written on"
     shutil.rmtree(verdict.folder)
+
+
+def test_each_invariant_is_planted(tmp_path):
+    history = tmp_path / "history.jsonl"
+    history.write_text(json.dumps({"kind": "setup", "scenario": "none", "seed": 1, **Scenario("none", ()).limits()}) + "\n")
+    assert PLANTED.keys() == check_history([str(history)]).checked.keys()
 
 
 @tried_again

@@ -10,6 +10,7 @@
 //     --lease-min 500, --lease-max 2000, --hold-min 0, --hold-max 60, --rest-max 40   milliseconds
 //     --impatient 10   parts of a hundred
 //     --cheat 1        goes on working after its loss, to prove that the checkers see it
+//     --eager 1        works before it is granted, for the same
 //     --stay 1         does not end when it should, to prove that somebody notices
 //
 // A line "calm" on its input, or the end of it, says that the faults are over: each thread is
@@ -52,6 +53,7 @@ struct options {
         {"--worker", 1},    {"--seed", 1},         {"--clients", 2},    {"--slots", 4},
         {"--locks", 4},     {"--lease-min", 500},  {"--hold-min", 0},   {"--hold-max", 60},
         {"--rest-max", 40}, {"--lease-max", 2000}, {"--impatient", 10}, {"--cheat", 0},
+        {"--eager", 0},
         {"--stay", 0},
     };
 
@@ -275,6 +277,9 @@ private:
         const auto told = std::make_shared<told_claim>(*into_, ++*numbers_);
         client_->put(lock, told);
         told->ask(lock, lease);
+        if ((*options_)["--eager"] != 0) {
+            told->act(recorder::now());
+        }
         bool served = false;
         {
             auto held = acquire(lock, lease, *told, calm);
