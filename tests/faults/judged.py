@@ -69,17 +69,17 @@ def check_history(files):
 
 
 class Unsafe(NeverAllowed):
-    """Something happened that nothing excuses. `folder` keeps the history."""
+    """Something happened that nothing excuses. `folder` keeps the histories and the audit log."""
 
-    def __init__(self, verdict, folder):
-        super().__init__(verdict.text)
+    def __init__(self, what, folder):
+        super().__init__(what)
         self.folder = folder
 
 
 def kept(stage, why):
-    """The folder that keeps the histories."""
+    """The folder that keeps them."""
     folder = tempfile.mkdtemp(prefix=f"{why}-{stage.seed}-")
-    for path in stage.histories():
+    for path in (*stage.histories(), *stage.folder.glob("audit.log")):
         shutil.copy(path, folder)
     return folder
 
@@ -87,22 +87,29 @@ def kept(stage, why):
 def run_scenario(scenario, seed, seconds):
     """Faults for so long, then calm. What was only late is in the verdict."""
     with tempfile.TemporaryDirectory(prefix="faults-") as folder, Stage(scenario, seed, folder) as stage:
-        stage.harm(seconds)
-        stage.calm_down()
-        verdict = check_history(stage.histories())
-        verdict.injected = dict(stage.injected)
-        if verdict.is_late:
-            verdict.folder = kept(stage, "late")
-        log = read_audit_and_stop(stage)
-        if verdict.is_unsafe:
-            raise Unsafe(verdict, kept(stage, "unsafe"))
-        if stage.crashes:
-            raise NeverAllowed("; ".join(stage.crashes))
-        # Who waits for its turn has told so itself: then it is late.
-        assert verdict.is_late or not stage.stuck, f"served, and do not end: workers {stage.stuck}"
-        if log is not None:
-            check_audit(stage, log)
-        return verdict
+        try:
+            stage.harm(seconds)
+            stage.calm_down()
+            return judge(stage)
+        except NeverAllowed as found:
+            raise Unsafe(str(found), kept(stage, "unsafe")) from found
+
+
+def judge(stage):
+    verdict = check_history(stage.histories())
+    verdict.injected = dict(stage.injected)
+    if verdict.is_late:
+        verdict.folder = kept(stage, "late")
+    log = read_audit_and_stop(stage)
+    if verdict.is_unsafe:
+        raise NeverAllowed(verdict.text)
+    if stage.crashes:
+        raise NeverAllowed("; ".join(stage.crashes))
+    # Who waits for its turn has told so itself: then it is late.
+    assert verdict.is_late or not stage.stuck, f"served, and do not end: workers {stage.stuck}"
+    if log is not None:
+        check_audit(stage, log)
+    return verdict
 
 
 def read_audit_and_stop(stage):
@@ -112,7 +119,10 @@ def read_audit_and_stop(stage):
     path = stage.disk.seen("audit.log") if stage.disk else stage.audit_path()
     with open(path, encoding="utf-8") as file:  # a disk of its own is gone with the server
         stage.server.stop()
-        return file.read()
+        text = file.read()
+    if stage.disk:
+        (stage.folder / "audit.log").write_text(text, encoding="utf-8")
+    return text
 
 
 def check_audit(stage, text):

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -41,6 +42,16 @@ def test_a_run_that_is_interrupted_leaves_nothing(number):
     assert run.wait(30) == 130
     assert f"monolock-{run.pid}-" not in netns.run("ip", "netns", "list")
     assert not procfs.of_session(run.pid)
+
+
+def test_a_worker_that_crashes_ends_the_run_at_once(tmp_path):
+    command = [sys.executable, str(pathlib.Path(__file__).with_name("run"))]
+    wishes = {"FAULT_SECONDS": "1", "FAULT_SCENARIO": "beside", "FAULT_SEED": "1", "FAULT_WORKER_BIN": "/bin/false"}
+    environment = os.environ | wishes | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and done.stdout.count("FAULT_SEED=") == 1, done.stdout
+    kept = re.search(r"worker 1 ended with 1; .*\nthe history is kept in (.*)\n", done.stdout)
+    assert kept and {"environment.jsonl", "audit.log"} <= set(os.listdir(kept[1])), done.stdout
 
 
 @pytest.mark.parametrize("variable, value", [("FAULT_SECONDS", "abc"), ("FAULT_SECONDS", "nan"), ("FAULT_SEED", "-1")])
