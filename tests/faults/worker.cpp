@@ -53,8 +53,7 @@ struct options {
         {"--worker", 1},    {"--seed", 1},         {"--clients", 2},    {"--slots", 4},
         {"--locks", 4},     {"--lease-min", 500},  {"--hold-min", 0},   {"--hold-max", 60},
         {"--rest-max", 40}, {"--lease-max", 2000}, {"--impatient", 10}, {"--cheat", 0},
-        {"--eager", 0},
-        {"--stay", 0},
+        {"--eager", 0},     {"--stay", 0},
     };
 
     [[nodiscard]] std::uint32_t operator[](std::string_view key) const { return numbers.at(key); }
