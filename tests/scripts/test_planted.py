@@ -43,3 +43,11 @@ def test_the_bug_of_a_simulator_can_be_planted(patch):
 
 def test_there_are_patches():
     assert len(PATCHES) > 100
+
+
+def test_a_bug_that_nobody_has_planted_is_no_bug_that_was_caught():
+    command = [ROOT / "tests" / "simulation" / "planted" / "run", "lifo", "lfio", "nobodys"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.endswith("run: error: no bug is named lfio, nobodys\n")
