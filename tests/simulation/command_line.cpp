@@ -28,18 +28,44 @@ std::optional<std::uint64_t> scaled(std::uint64_t seeds, std::string_view scale)
     return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(product));
 }
 
-bool scale(std::uint64_t& seeds) {
+std::string scale(std::uint64_t& seeds) {
     const char* const by = std::getenv("MONOLOCK_TEST_SCALE");  // NOLINT(concurrency-mt-unsafe)
     const std::optional<std::uint64_t> fewer = by == nullptr ? seeds : scaled(seeds, by);
     seeds = fewer.value_or(seeds);
-    return fewer.has_value();
+    return fewer ? "" : "'" + std::string{by} + "' is no value for MONOLOCK_TEST_SCALE";
 }
 
-int show_usage(std::string_view usage, const std::vector<std::string_view>& words) {
+std::string read_words(const std::vector<std::string_view>& words,
+                       const std::vector<option>& known) {
+    for (auto word = words.begin(); word != words.end(); ++word) {
+        const auto found = std::ranges::find(known, *word, &option::name);
+        if (found == known.end()) {
+            return "there is no option '" + std::string{*word} + "'";
+        }
+        if (found->flag != nullptr) {
+            *found->flag = true;
+            continue;
+        }
+        if (++word == words.end()) {
+            return "no value follows " + std::string{found->name};
+        }
+        if (!found->take(*word)) {
+            return "'" + std::string{*word} + "' is no value for " + std::string{found->name};
+        }
+    }
+    return {};
+}
+
+int show_usage(std::string_view program, std::string_view usage,
+               const std::vector<std::string_view>& words, std::string_view wrong) {
     const bool asked = std::ranges::any_of(
         words, [](std::string_view word) { return word == "--help" || word == "-h"; });
-    (asked ? std::cout : std::cerr) << usage;
-    return asked ? end_of_output() : 2;
+    if (asked) {
+        std::cout << usage;
+        return end_of_output();
+    }
+    std::cerr << program << ": " << wrong << '\n' << usage;
+    return 2;
 }
 
 int end_of_output() {

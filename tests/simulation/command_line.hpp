@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iomanip>
 #include <iostream>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -36,11 +38,30 @@ template <typename Number>
 // none to multiply by.
 [[nodiscard]] std::optional<std::uint64_t> scaled(std::uint64_t seeds, std::string_view scale);
 
-// By MONOLOCK_TEST_SCALE, if there is one. False if it is no scale.
-[[nodiscard]] bool scale(std::uint64_t& seeds);
+// By MONOLOCK_TEST_SCALE, if there is one: empty, or what is wrong with it.
+[[nodiscard]] std::string scale(std::uint64_t& seeds);
 
-// Prints how the program is used, to who asked for it or to who got it wrong: the exit status.
-[[nodiscard]] int show_usage(std::string_view usage, const std::vector<std::string_view>& words);
+// A word that a program knows: a flag, or one that a value follows, with what takes it and says
+// whether it is one.
+struct option {
+    std::string_view name;
+    bool* flag = nullptr;
+    std::function<bool(std::string_view)> take{};
+};
+template <class Read, class Value>
+[[nodiscard]] option with_value(std::string_view name, Read read, Value& into) {
+    return {.name = name,
+            .take = [read, &into](std::string_view text) { return read(text, into); }};
+}
+
+// Takes the words one after the other: empty, or what is wrong with the first that is.
+[[nodiscard]] std::string read_words(const std::vector<std::string_view>& words,
+                                     const std::vector<option>& known);
+
+// Prints how the program is used, to who asked for it, or to who got it wrong after what that is:
+// the exit status.
+[[nodiscard]] int show_usage(std::string_view program, std::string_view usage,
+                             const std::vector<std::string_view>& words, std::string_view wrong);
 
 // The exit status of a run whose totals are printed: not 0 if they could not be.
 [[nodiscard]] int end_of_output();

@@ -35,5 +35,34 @@ TEST(command_line, nothing_is_no_number_of_seeds) {
     EXPECT_FALSE(read_count("18446744073709551616", seeds));
 }
 
+TEST(command_line, what_is_wrong_is_named) {
+    std::uint64_t seeds = 0;
+    bool trace = false;
+    const std::vector<option> known{with_value("--seeds", read_count<std::uint64_t>, seeds),
+                                    {.name = "--trace", .flag = &trace}};
+    EXPECT_EQ(read_words({}, known), "");
+    EXPECT_EQ(read_words({"--trace", "--seeds", "7"}, known), "");
+    EXPECT_EQ(seeds, 7U);
+    EXPECT_TRUE(trace);
+    EXPECT_EQ(read_words({"--sedes", "7"}, known), "there is no option '--sedes'");
+    EXPECT_EQ(read_words({"--trace", "7"}, known), "there is no option '7'");
+    EXPECT_EQ(read_words({"--trace", "--seeds"}, known), "no value follows --seeds");
+    EXPECT_EQ(read_words({"--seeds", "0"}, known), "'0' is no value for --seeds");
+    EXPECT_EQ(read_words({"--seeds", "--trace"}, known), "'--trace' is no value for --seeds");
+}
+
+TEST(command_line, who_asks_is_told_and_who_is_wrong_is_told_how) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(show_usage("it", "usage: it\n", {"--help"}, "there is no option '--help'"), 0);
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "usage: it\n");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(show_usage("it", "usage: it\n", {"--x"}, "there is no option '--x'"), 2);
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "it: there is no option '--x'\nusage: it\n");
+}
+
 }  // namespace
 }  // namespace monolock::simulation

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <iostream>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,42 +50,20 @@ bool read_kind(std::string_view text, swarm_kind& into) {
     return text == "standard" || text == "drawn";
 }
 
-bool read_flag(std::string_view word, options& into) {
-    bool* const flag = word == "--trace"    ? &into.plan.trace
-                       : word == "--scaled" ? &into.scaled
-                       : word == "--rules"  ? &into.rules
-                                            : nullptr;
-    if (flag != nullptr) {
-        *flag = true;
-    }
-    return flag != nullptr;
-}
-
-bool read_value(std::string_view word, std::string_view value, run_plan& into) {
-    return word == "--seed"       ? read_number(value, into.seed)
-           : word == "--seeds"    ? read_count(value, into.seeds)
-           : word == "--jobs"     ? read_jobs(value, into.jobs)
-           : word == "--seconds"  ? read_seconds(value, into.time_max)
-           : word == "--progress" ? read_seconds(value, into.progress)
-           : word == "--swarm"    ? read_kind(value, into.kind)
-                                  : false;
-}
-
-std::optional<options> parse(const std::vector<std::string_view>& words) {
-    options chosen;
-    for (std::size_t at = 0; at < words.size(); ++at) {
-        if (read_flag(words[at], chosen)) {
-            continue;
-        }
-        if (at + 1 == words.size() || !read_value(words[at], words[at + 1], chosen.plan)) {
-            return std::nullopt;
-        }
-        ++at;
-    }
-    if (chosen.scaled && !scale(chosen.plan.seeds)) {
-        return std::nullopt;
-    }
-    return chosen;
+// Empty, or what is wrong with the words.
+std::string parse(const std::vector<std::string_view>& words, options& into) {
+    run_plan& plan = into.plan;
+    const std::string wrong =
+        read_words(words, {with_value("--seed", read_number<std::uint64_t>, plan.seed),
+                           with_value("--seeds", read_count<std::uint64_t>, plan.seeds),
+                           with_value("--seconds", read_seconds, plan.time_max),
+                           with_value("--swarm", read_kind, plan.kind),
+                           with_value("--jobs", read_jobs, plan.jobs),
+                           with_value("--progress", read_seconds, plan.progress),
+                           {.name = "--scaled", .flag = &into.scaled},
+                           {.name = "--trace", .flag = &plan.trace},
+                           {.name = "--rules", .flag = &into.rules}});
+    return wrong.empty() && into.scaled ? scale(plan.seeds) : wrong;
 }
 
 void line(std::string_view name, std::uint64_t value) {
@@ -158,17 +135,17 @@ void print(const options& chosen, const tally& sum, std::chrono::duration<double
 int main(int argc, char** argv) {
     using namespace monolock::simulation;  // NOLINT(google-build-using-namespace): main's own
     const std::vector<std::string_view> words(argv + 1, argv + argc);
-    const auto chosen = parse(words);
-    if (!chosen) {
-        return show_usage(usage, words);
+    options chosen;
+    if (const std::string wrong = parse(words, chosen); !wrong.empty()) {
+        return show_usage("simulate", usage, words, wrong);
     }
-    if (chosen->rules) {
+    if (chosen.rules) {
         print_rules(24, invariants);
         return end_of_output();
     }
     report_assertions();
     const auto started = std::chrono::steady_clock::now();
-    const tally sum = run_all(chosen->plan);
-    print(*chosen, sum, std::chrono::steady_clock::now() - started);
+    const tally sum = run_all(chosen.plan);
+    print(chosen, sum, std::chrono::steady_clock::now() - started);
     return end_of_output();
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <iomanip>
 #include <iostream>
-#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,42 +38,19 @@ struct options {
     bool rules = false;
 };
 
-bool read_flag(std::string_view word, options& into) {
-    bool* const flag = word == "--trace"    ? &into.trace
-                       : word == "--scaled" ? &into.scaled
-                       : word == "--rules"  ? &into.rules
-                                            : nullptr;
-    if (flag != nullptr) {
-        *flag = true;
+// Empty, or what is wrong with the words.
+std::string parse(const std::vector<std::string_view>& words, options& into) {
+    const std::string wrong =
+        read_words(words, {with_value("--seed", read_number<std::uint64_t>, into.seed),
+                           with_value("--seeds", read_count<std::uint64_t>, into.seeds),
+                           with_value("--jobs", read_jobs, into.jobs),
+                           {.name = "--scaled", .flag = &into.scaled},
+                           {.name = "--trace", .flag = &into.trace},
+                           {.name = "--rules", .flag = &into.rules}});
+    if (into.trace) {
+        into.jobs = 1;
     }
-    return flag != nullptr;
-}
-
-bool read_value(std::string_view word, std::string_view value, options& into) {
-    return word == "--seed"    ? read_number(value, into.seed)
-           : word == "--seeds" ? read_count(value, into.seeds)
-           : word == "--jobs"  ? read_jobs(value, into.jobs)
-                               : false;
-}
-
-std::optional<options> parse(const std::vector<std::string_view>& words) {
-    options chosen;
-    for (std::size_t at = 0; at < words.size(); ++at) {
-        if (read_flag(words[at], chosen)) {
-            continue;
-        }
-        if (at + 1 == words.size() || !read_value(words[at], words[at + 1], chosen)) {
-            return std::nullopt;
-        }
-        ++at;
-    }
-    if (chosen.scaled && !scale(chosen.seeds)) {
-        return std::nullopt;
-    }
-    if (chosen.trace) {
-        chosen.jobs = 1;
-    }
-    return chosen;
+    return wrong.empty() && into.scaled ? scale(into.seeds) : wrong;
 }
 
 tally run_all(const options& chosen) {
@@ -128,17 +105,17 @@ void print(const options& chosen, const tally& sum, std::chrono::duration<double
 int main(int argc, char** argv) {
     namespace failover = monolock::simulation::failover;
     const std::vector<std::string_view> words(argv + 1, argv + argc);
-    const auto chosen = failover::parse(words);
-    if (!chosen) {
-        return monolock::simulation::show_usage(failover::usage, words);
+    failover::options chosen;
+    if (const std::string wrong = failover::parse(words, chosen); !wrong.empty()) {
+        return monolock::simulation::show_usage("simulate_failover", failover::usage, words, wrong);
     }
-    if (chosen->rules) {
+    if (chosen.rules) {
         monolock::simulation::print_rules(28, failover::invariants);
         return monolock::simulation::end_of_output();
     }
     monolock::simulation::report_assertions();
     const auto started = std::chrono::steady_clock::now();
-    const failover::tally sum = failover::run_all(*chosen);
-    failover::print(*chosen, sum, std::chrono::steady_clock::now() - started);
+    const failover::tally sum = failover::run_all(chosen);
+    failover::print(chosen, sum, std::chrono::steady_clock::now() - started);
     return monolock::simulation::end_of_output();
 }
