@@ -104,7 +104,7 @@ soak: ## SOAK_MINUTES (60) of SOAK_SESSIONS (10000) and everything else at once,
 	@tests/soak/run --minutes $(SOAK_MINUTES) --sessions $(SOAK_SESSIONS)
 
 simulate-long: build ## a million simulated worlds or an hour of them, on all cores; the report lands in build/
-	@{ git describe --always --dirty; build/simulate --seeds 1000000 --seconds 3600 --jobs $(JOBS) --progress 60; } | tee build/simulate-long.txt
+	@{ git describe --always --dirty; build/simulate --seeds 1000000 --seconds 3600 --jobs $(JOBS) --progress 60; } 2>&1 | tee build/simulate-long.txt
 
 matrix: ## the suite by both compilers, under every sanitizer and valgrind, with one and many shards (hours)
 	@scripts/setup build test lint fuzz matrix

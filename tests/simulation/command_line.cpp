@@ -87,8 +87,9 @@ void print_end(std::uint64_t digest, std::chrono::duration<double> simulated,
     std::cout << "digest of all journals " << std::hex << std::setfill('0') << std::setw(16)
               << digest << std::dec << std::setfill(' ') << '\n'
               << std::fixed << std::setprecision(1) << "simulated time " << simulated.count()
-              << " s in " << took.count() << " s on " << threads
-              << (threads == 1 ? " thread" : " threads") << ": " << std::setprecision(0)
+              << " s\n";
+    std::cerr << std::fixed << std::setprecision(1) << "took " << took.count() << " s on "
+              << threads << (threads == 1 ? " thread" : " threads") << ": " << std::setprecision(0)
               << simulated.count() / took.count() << " times as fast as real time\n";
 }
 

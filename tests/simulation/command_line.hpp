@@ -88,7 +88,8 @@ template <class Tally, class Work>
 // One line of a table whose names have that width.
 void print_count(int width, std::string_view name, std::uint64_t value);
 
-// The last two lines: what the journals add up to, and how fast it was.
+// The last lines: what the journals add up to; and on stderr, since it is another each time, how
+// fast it was.
 void print_end(std::uint64_t digest, std::chrono::duration<double> simulated,
                std::chrono::duration<double> took, unsigned threads);
 
