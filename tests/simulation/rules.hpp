@@ -280,6 +280,7 @@ private:
     void touch(claim_record& who);
     void compare_frames(claim_record& who);
     void read_frame(claim_record& who, const protocol::server_frame& frame);
+    void check_ever_owned(const claim_record& who) const;
     void believes_after_end(claim_record& who, std::span<const belief> all);
     void check_one_believer(std::span<const belief> who) const;
 

@@ -14,6 +14,7 @@ void rules::believers(std::span<const belief> who) {
         if (owns) {
             continue;
         }
+        check_ever_owned(claim);
         if (claim.word_given || (claim.at == claim_record::stage::ended &&
                                  claim.reason == core::end_reason::io_timeout)) {
             ++world_->counts->beliefs_outlived;
@@ -22,6 +23,21 @@ void rules::believers(std::span<const belief> who) {
         believes_after_end(claim, who);
     }
     check_one_believer(who);
+}
+
+// Who is still on its way to the queue, or in it, has never been the owner: no end excuses it. (One
+// that was granted its lock a moment ago is owning by its session's own word.)
+void rules::check_ever_owned(const claim_record& who) const {
+    switch (who.at) {
+        case claim_record::stage::outside:
+        case claim_record::stage::moving:
+        case claim_record::stage::arrived:
+        case claim_record::stage::waiting:
+            fail(rule::believer_owns, who, "its client believes, and it was never granted");
+        case claim_record::stage::owning:
+        case claim_record::stage::ended:
+            return;
+    }
 }
 
 void rules::check_one_believer(std::span<const belief> who) const {
@@ -50,8 +66,8 @@ void rules::believes_after_end(claim_record& who, std::span<const belief> all) {
         fail(another ? rule::two_believers : rule::believer_owns, who,
              "its client believes after the end, which nobody announced");
     }
-    // The server is stopped in the midst of the call that ends it; why will be said when it goes
-    // on.
+    // An owner still: the server is stopped in the midst of the call that ends it; why will be said
+    // when it goes on.
 }
 
 void rules::loser_stopped(int client, const claim_record& who, bool still_believes) {
