@@ -56,6 +56,8 @@ struct claim_record {
     bool excused = false;       // its ERROR may be lost: the server died, or waited long enough
     std::uint64_t token = 0;
     std::uint64_t grant_number = 0;
+    std::int64_t wall_ms = 0;      // of its token
+    std::int64_t wall_ms_max = 0;  // of it and all that its process took before
 
     // Replies, as the server writes them.
     std::uint64_t messages = 0;  // that the engine was given
@@ -240,7 +242,7 @@ private:
         std::vector<std::uint32_t> line;  // who arrived and has not ended, in that order
         std::optional<std::uint32_t> owner;
         std::uint64_t resource_token = 0;
-        std::uint64_t resource_grant = 0;
+        const claim_record* resource_by = nullptr;  // whose token that is
     };
 
     // What the rules know of one shard of the process that lives.
@@ -250,8 +252,16 @@ private:
         bool sweeping = false;
         unsigned generation = 0;       // of its access rules
         std::uint64_t last_token = 0;  // that it took
+        std::int64_t last_wall_ms = 0;
+        std::int64_t wall_ms_max = 0;  // of the process, by then
         std::optional<bool> in_force;  // its mandate, if it asked in this call
         std::vector<claim_record*> touched;
+    };
+
+    // What tokens a process took.
+    struct taken_tokens {
+        std::int64_t wall_ms_max = 0;
+        std::uint64_t last = 0;
     };
 
     [[nodiscard]] shard_book& shard_book_of(int shard) {
@@ -283,6 +293,8 @@ private:
     void check_ever_owned(const claim_record& who) const;
     void believes_after_end(claim_record& who, std::span<const belief> all);
     void check_one_believer(std::span<const belief> who) const;
+    [[nodiscard]] static bool tokens_promise_order(const claim_record& earlier,
+                                                   const claim_record& later);
 
     context* world_;
     std::vector<lock_book> locks_;
@@ -293,13 +305,10 @@ private:
 
     unsigned process_ = 0;
     std::optional<sim_time> shutdown_began_;
-    std::uint64_t last_token_ = 0;         // of this process
-    std::int64_t wall_ms_max_ = 0;         // at any grant of this process
-    std::int64_t wall_ms_max_before_ = 0;  // at any grant of an earlier one
-    std::uint64_t last_token_before_ = 0;
+    taken_tokens tokens_;                      // of this process, so far
+    std::vector<taken_tokens> tokens_before_;  // of each earlier one
     std::uint64_t grants_ = 0;
     std::optional<milliseconds> longest_lease_;  // that the source has tokens for
-    bool clock_went_back_ = false;  // from one process to the next: tokens promise nothing then
 };
 
 }  // namespace monolock::simulation

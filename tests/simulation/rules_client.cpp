@@ -93,12 +93,20 @@ void rules::resource_written(const claim_record& by, std::uint64_t token) {
         world_->log.note({"resource", by.lock}, "refuses a write with token {}", token);
         return;
     }
-    if (by.grant_number != 0 && by.grant_number < lock.resource_grant && !clock_went_back_) {
+    const claim_record* const before = lock.resource_by;
+    const bool of_earlier_grant =
+        before != nullptr && by.grant_number != 0 && by.grant_number < before->grant_number;
+    if (of_earlier_grant && tokens_promise_order(by, *before)) {
         fail(rule::fenced_resource, by,
              "accepted a write with token " + std::to_string(token) + " of an earlier grant");
     }
     lock.resource_token = token;
-    lock.resource_grant = by.grant_number;
+    lock.resource_by = &by;
+}
+
+// Not if the later process read a wall clock that was behind what the earlier one had read by then.
+bool rules::tokens_promise_order(const claim_record& earlier, const claim_record& later) {
+    return earlier.process == later.process || later.wall_ms > earlier.wall_ms_max;
 }
 
 }  // namespace monolock::simulation

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "simulation/rules.hpp"
 
@@ -83,9 +84,7 @@ void rules::process_ended() {
     for (shard_book& shard : shards_) {
         shard.touched.clear();
     }
-    wall_ms_max_before_ = std::max(wall_ms_max_before_, wall_ms_max_);
-    last_token_before_ = std::max(last_token_before_, last_token_);
-    last_token_ = 0;
+    tokens_before_.push_back(std::exchange(tokens_, {}));
 }
 
 void rules::arrived(claim_record& who, const std::string& name, const core::session& session,
@@ -157,6 +156,8 @@ void rules::granted(const core::granted& what) {
     lock.owner = who.id;
     who.at = claim_record::stage::owning;
     who.token = what.token.value;
+    who.wall_ms = shard_book_of(who.shard).last_wall_ms;
+    who.wall_ms_max = shard_book_of(who.shard).wall_ms_max;
     who.grant_number = ++grants_;
     touch(who);
     who.expected.push_back({.type = protocol::server_message::acquired, .token = who.token});
@@ -179,22 +180,25 @@ void rules::check_turn(const claim_record& who) {
 }
 
 void rules::token_taken(int shard, std::uint64_t token, std::int64_t wall_ms) {
-    if (token == 0 || token <= last_token_) {
+    if (token == 0 || token <= tokens_.last) {
         world_->log.fail(rule::tokens_grow, "token " + std::to_string(token) + " after " +
-                                                std::to_string(last_token_));
+                                                std::to_string(tokens_.last));
     }
-    if (wall_ms <= wall_ms_max_before_) {
-        clock_went_back_ = true;
-        world_->told.clock_went_back(world_->events.now());
-    } else if (token <= last_token_before_) {
-        world_->log.fail(rule::tokens_grow,
-                         "token " + std::to_string(token) + " after " +
-                             std::to_string(last_token_before_) +
-                             " of an earlier process, and the wall clock did not go back");
+    for (const taken_tokens& before : tokens_before_) {
+        if (wall_ms <= before.wall_ms_max) {
+            world_->told.clock_went_back(world_->events.now());
+        } else if (token <= before.last) {
+            world_->log.fail(rule::tokens_grow,
+                             "token " + std::to_string(token) + " after " +
+                                 std::to_string(before.last) +
+                                 " of an earlier process, and the wall clock did not go back");
+        }
     }
-    last_token_ = token;
-    shard_book_of(shard).last_token = token;
-    wall_ms_max_ = std::max(wall_ms_max_, wall_ms);
+    tokens_ = {.wall_ms_max = std::max(tokens_.wall_ms_max, wall_ms), .last = token};
+    shard_book& at = shard_book_of(shard);
+    at.last_token = token;
+    at.last_wall_ms = wall_ms;
+    at.wall_ms_max = tokens_.wall_ms_max;
 }
 
 void rules::acknowledged(const core::acknowledged& what) {
