@@ -95,8 +95,9 @@ private:
     void await_work(lock& held);
     void write_some(lock& held);
     void note_outcome(int error, clock::time_point now);
-    void complain(std::string_view why);
-    void report_recovery();
+    void refuse(std::string_view why,
+                clock::time_point now);  // mutex_ is held, and so for the next
+    void report_recovery(clock::time_point now);
     void report_unwritten(std::uint64_t events);
 
     const std::string path_;
@@ -117,25 +118,25 @@ private:
     bool sleeping_ = false;                  // the thread waits for a first entry
     bool ended_ = false;
     std::size_t in_hand_ = 0;  // entries that the thread has taken and not written yet
-    bool complained_ = false;  // and not said yet that it is over
-
+    bool refused_ = false;     // it cannot be written
+    bool complained_ = false;  // and the diagnostic log says so
+    std::uint64_t lost_told_ = 0;
     log_gate complaints_{complaint_interval};
+    log_gate recoveries_{complaint_interval};  // from what was not complained of
 };
 
 void audit_log::worker::record(const audit_entry& entry) {
     bool wake = false;
-    bool kept = false;
     {
         const std::lock_guard held{mutex_};
-        kept = queue_.push(entry);
+        // The thread may be stuck in a write, so it is for the one who sees the loss to report it.
+        if (!queue_.push(entry)) {
+            refuse("the buffer is full", clock::now());
+        }
         wake = std::exchange(sleeping_, false);
     }
     if (wake) {
         changed_.notify_all();
-    }
-    // The thread may be stuck in a write, so it is for the one who sees the loss to report it.
-    if (!kept) {
-        complain("the buffer is full");
     }
 }
 
@@ -183,7 +184,7 @@ std::uint64_t audit_log::worker::lost_events() const {
 
 bool audit_log::worker::is_refused() const {
     const std::lock_guard held{mutex_};
-    return complained_;
+    return refused_;
 }
 
 void audit_log::worker::run() {
@@ -242,43 +243,49 @@ void audit_log::worker::write_some(lock& held) {
 
 // A full pipe (EAGAIN) may be a reader that is slow; anything else is the disk's refusal.
 void audit_log::worker::note_outcome(int error, clock::time_point now) {
+    const std::lock_guard held{mutex_};
     if (error == 0) {
         refused_since_.reset();
-        report_recovery();
+        report_recovery(now);
         return;
     }
     if (!refused_since_) {
         refused_since_ = now;
     }
     if (error != EAGAIN) {
-        complain(std::generic_category().message(error));
+        refuse(std::generic_category().message(error), now);
     } else if (now - *refused_since_ > full_time_max) {
-        complain("its reader takes nothing");
+        refuse("its reader takes nothing", now);
     }
 }
 
-void audit_log::worker::complain(std::string_view why) {
-    if (!complaints_.pass(clock::now())) {
-        return;
-    }
-    const std::lock_guard held{mutex_};
-    if (log_ != nullptr) {
+// The gate holds back lines, not what is so: a later call of the same outage may say it.
+void audit_log::worker::refuse(std::string_view why, clock::time_point now) {
+    refused_ = true;
+    if (log_ != nullptr && complaints_.pass(now)) {
         complained_ = true;
+        lost_told_ = queue_.lost();
         log_->write(log_level::error, "audit log cannot be written, events wait in memory",
                     {{.key = "file", .value = path_},
                      {.key = "reason", .value = why},
                      {.key = "waiting", .value = waiting()},
-                     {.key = "lost", .value = queue_.lost()}});
+                     {.key = "lost", .value = lost_told_}});
     }
 }
 
-// Once all that waited is written, so that the number of the lost is final.
-void audit_log::worker::report_recovery() {
-    const std::lock_guard held{mutex_};
-    if (complained_ && queue_.empty() && log_ != nullptr) {
-        complained_ = false;
+// Once all that waited is written, so that the number of the lost is final. What was over before a
+// complaint was due is told here. A loss always: it takes a full buffer, so such lines are few.
+void audit_log::worker::report_recovery(clock::time_point now) {
+    if (!refused_ || !queue_.empty()) {
+        return;
+    }
+    refused_ = false;
+    const bool due =
+        std::exchange(complained_, false) || queue_.lost() > lost_told_ || recoveries_.pass(now);
+    if (log_ != nullptr && due) {
+        lost_told_ = queue_.lost();
         log_->write(log_level::info, "audit log is written again",
-                    {{.key = "file", .value = path_}, {.key = "lost", .value = queue_.lost()}});
+                    {{.key = "file", .value = path_}, {.key = "lost", .value = lost_told_}});
     }
 }
 

@@ -70,7 +70,7 @@ public:
     void finish(core::nanoseconds time_max);
 
     [[nodiscard]] std::uint64_t lost_events() const;
-    // It cannot be written at present, and events wait in memory: what the diagnostic log says.
+    // It cannot be written at present, and events wait in memory; whether a line was due or not.
     [[nodiscard]] bool is_refused() const;
 
 private:

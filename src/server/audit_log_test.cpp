@@ -170,6 +170,20 @@ TEST_F(audit_log_test, while_the_disk_refuses_events_wait) {
     EXPECT_EQ(log.lost_events(), 0U);
 }
 
+// However soon after the one before, of which the diagnostic log had its line for this minute.
+TEST_F(audit_log_test, each_refusal_is_known_until_all_is_written) {
+    audit_log log = make();
+    for (int outage = 0; outage < 3; ++outage) {
+        disk_.refuses_with = ENOSPC;
+        EXPECT_FALSE(log.is_refused());
+        log.denied(about("a"));
+        EXPECT_TRUE(comes_true([&] { return log.is_refused(); })) << outage;
+        disk_.refuses_with = 0;
+        EXPECT_TRUE(comes_true([&] { return !log.is_refused(); })) << outage;
+    }
+    EXPECT_EQ(disk_.lines().size(), 3U);
+}
+
 TEST_F(audit_log_test, past_the_bound_the_loss_is_counted_and_stands_in_the_stream) {
     disk_.frozen = true;
     audit_log log = make({.bytes_max = 4096, .batch_bytes = 512});

@@ -1,6 +1,7 @@
 """The audit log and its file: rotation, a full disk, a pipe that nobody reads. Locks never notice."""
 
 import fcntl
+import json
 import os
 import resource
 import signal
@@ -12,6 +13,7 @@ import pytest
 
 from ctl import ctl
 from support import audit
+from support.http import fetch
 from support.small_disk import SmallDisk
 from support.waiting import scaled, wait_until
 
@@ -117,9 +119,9 @@ def test_many_signals_at_once(start_server, tmp_path):
 
 @pytest.fixture
 def small_disk(tmp_path, start_server):
-    def make(*flags):
+    def make(*flags, size_kib=64):
         try:
-            disk = SmallDisk(tmp_path / "disk", size_kib=64)
+            disk = SmallDisk(tmp_path / "disk", size_kib)
         except OSError as failure:
             pytest.skip(f"a file system cannot be mounted here: {failure}")
         server = start_server("-audit-log", str(disk.path("audit.log")), *flags, prefix=disk.prefix)
@@ -149,16 +151,21 @@ def test_on_a_full_disk_locks_go_on_and_events_wait(small_disk):
     assert count_messages(server, "audit log is written again") == 1
 
 
-def test_past_the_bound_the_loss_is_counted_and_stands_in_the_stream(small_disk):
-    """Case H9, past it."""
-    disk, server = small_disk("-threads", "1")
+def overflow(server):
+    """More events than wait in memory, each as large as it can be without certificates; the tokens."""
     tokens = []
     for each in range(0, 14_000, 100):
-        # An event is as large as it can be without certificates.
         owners = [server.connect().acquire(f"{number:0255}") for number in range(each, each + 100)]
         tokens += [owner.expect_acquired(within=1.0) for owner in owners]
         for owner in owners:
             owner.close()
+    return tokens
+
+
+def test_past_the_bound_the_loss_is_counted_and_stands_in_the_stream(small_disk):
+    """Case H9, past it."""
+    disk, server = small_disk("-threads", "1")
+    tokens = overflow(server)
     assert len(errors(server)) == 1, "one error a minute"
     disk.resize(64 * 1024)
     wait_until(lambda: count_messages(server, "audit log is written again"), "the disk takes it all")
@@ -179,6 +186,36 @@ def test_past_the_bound_the_loss_is_counted_and_stands_in_the_stream(small_disk)
         proof = ctl("audit", "verify", "-", input=text, stdin=None)
         assert proof.returncode == 0, proof.stdout
         assert f"not proven: what {lost} lost records said, at standard input:{gaps[0] + 1}" in proof.stdout
+
+
+def fill(path):
+    """Takes what room is left on a disk, in a file of its own."""
+    with open(path, "wb", buffering=0) as file:
+        with pytest.raises(OSError):
+            while True:
+                file.write(bytes(4096))
+
+
+def test_an_outage_soon_after_another_is_told_as_well(small_disk):
+    disk, server = small_disk("-threads", "1", "-admin-listen", "127.0.0.1:0", size_kib=32 * 1024)
+
+    def is_refused():
+        return json.loads(fetch(server.admin_address, "/api/info").body)["audit_log_refused"]
+
+    for outage in (1, 2, 3):
+        fill(disk.seen("fill"))
+        pairs(server, 40)
+        wait_until(is_refused, f"outage {outage} is known")
+        if outage == 3:
+            overflow(server)
+        disk.seen("fill").unlink()
+        wait_until(lambda: not is_refused(), f"outage {outage} is over")
+        again = "audit log is written again"
+        wait_until(lambda: count_messages(server, again) == outage, f"the end of outage {outage} is told")
+    (*_, told) = [record["lost"] for record in server.records() if again in record["msg"]]
+    lost = json.loads(fetch(server.admin_address, "/api/info").body)["totals"]["audit_lost_events"]
+    assert int(told) == lost > 0
+    assert len(errors(server)) == 1, "one error a minute"
 
 
 def test_a_device_that_is_always_full_keeps_nobody(start_server):
