@@ -24,6 +24,11 @@ audit_input::audit_input(std::string path) : path_{std::move(path)}, block_(bloc
             fail();
         }
         fd_ = owned_.get();
+        struct stat about {};
+        if (::fstat(fd_, &about) == 0 && S_ISDIR(about.st_mode)) {
+            errno = EISDIR;
+            fail();
+        }
     }
 }
 
@@ -43,11 +48,16 @@ bool audit_input::is_regular() const {
     return ::fstat(fd_, &about) == 0 && S_ISREG(about.st_mode);
 }
 
-bool audit_input::is_replaced() const {
+bool audit_input::is_in_place() const {
     struct stat ours {};
     struct stat named {};
-    return ::fstat(fd_, &ours) != 0 || ::stat(path_.c_str(), &named) != 0 ||
-           ours.st_dev != named.st_dev || ours.st_ino != named.st_ino;
+    return ::fstat(fd_, &ours) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+           ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+bool audit_input::is_begun() const {
+    struct stat about {};
+    return ::fstat(fd_, &about) == 0 && (!S_ISREG(about.st_mode) || about.st_size > 0);
 }
 
 bool audit_input::begins_anew() {

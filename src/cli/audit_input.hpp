@@ -23,8 +23,10 @@ public:
 
     // Whether the file may grow while it is read: it is no pipe.
     [[nodiscard]] bool is_regular() const;
-    // Whether `path` names another file by now, or none.
-    [[nodiscard]] bool is_replaced() const;
+    // Whether `path` names this file still.
+    [[nodiscard]] bool is_in_place() const;
+    // Whether anything was written to it; taken for granted of a pipe.
+    [[nodiscard]] bool is_begun() const;
     // If the file is shorter than what was read of it, begins anew.
     [[nodiscard]] bool begins_anew();
     // Moves to where the last so many lines begin. Only a regular file.

@@ -2,6 +2,9 @@
 
 #include <poll.h>
 
+#include <algorithm>
+#include <deque>
+#include <iterator>
 #include <system_error>
 #include <variant>
 
@@ -84,16 +87,44 @@ private:
     telemetry::line_splitter lines_;
 };
 
-// Waits until the path names a file again: between a move and a reopen there may be none.
-audit_input open_again(const std::string& path) {
-    while (true) {
+// What a path has named one after the other, as rotations leave it: the server writes on to a file
+// that was moved away or removed, until it is told to open the path anew. It changes over once, and
+// then to the newest, so a file is complete when a later one has its first byte.
+class rotated_files {
+public:
+    explicit rotated_files(const std::string& path) { files_.emplace_back(path); }
+
+    [[nodiscard]] audit_input& oldest() noexcept { return files_.front(); }
+    [[nodiscard]] bool is_oldest_complete() const {
+        return std::any_of(std::next(files_.begin()), files_.end(),
+                           [](const audit_input& later) { return later.is_begun(); });
+    }
+    void drop_oldest() { files_.pop_front(); }
+
+    // Takes up the file that the path names now. Between a move and a reopen there may be none.
+    void look() {
+        const std::string& path = oldest().path();
+        if (path == "-" || std::any_of(files_.begin(), files_.end(),
+                                       [](const audit_input& one) { return one.is_in_place(); })) {
+            return;
+        }
         try {
-            return audit_input{path};
+            files_.emplace_back(path);
         } catch (const std::system_error&) {
-            ::poll(nullptr, 0, look_again_ms);
+            return;
+        }
+        if (files_.size() > files_max) {
+            files_.erase(std::next(files_.begin()));
         }
     }
-}
+
+private:
+    // So many are empty only where nothing happens, or where the server is never told to reopen and
+    // writes to the oldest. Which of the others is let go makes no difference to either.
+    static constexpr std::size_t files_max = 8;
+
+    std::deque<audit_input> files_;  // never empty
+};
 
 }  // namespace
 
@@ -119,13 +150,17 @@ std::string format_audit_line(std::string_view line, bool coloured) {
 }
 
 int run_audit_tail(const audit_tail_options& options) {
-    audit_input input{options.file};
+    rotated_files files{options.file};
     printer out{options.json};
-    if (input.is_regular()) {
-        input.seek_lines_before_end(options.lines);
+    if (files.oldest().is_regular()) {
+        files.oldest().seek_lines_before_end(options.lines);
     }
     while (true) {
-        const std::string_view block = input.read();
+        if (options.follow) {
+            files.look();
+        }
+        const bool complete = files.is_oldest_complete();  // before it is read to its end
+        const std::string_view block = files.oldest().read();
         if (!out.print_lines(block)) {
             return output_failed();
         }
@@ -135,17 +170,10 @@ int run_audit_tail(const audit_tail_options& options) {
         if (!options.follow) {
             return 0;
         }
-        if (input.is_replaced()) {
-            // What the server still wrote to the old file, before it took the new one.
-            ::poll(nullptr, 0, look_again_ms);
-            for (auto last = input.read(); !last.empty(); last = input.read()) {
-                if (!out.print_lines(last)) {
-                    return output_failed();
-                }
-            }
-            input = open_again(options.file);
+        if (files.oldest().begins_anew()) {
             out.begin_anew();
-        } else if (input.begins_anew()) {
+        } else if (complete) {
+            files.drop_oldest();
             out.begin_anew();
         } else {
             ::poll(nullptr, 0, look_again_ms);

@@ -1,6 +1,9 @@
 """monolockctl audit: proves what the server wrote, finds each change that is made to it, shows it."""
 
+import contextlib
 import json
+import os
+import pathlib
 import random
 import signal
 import subprocess
@@ -208,29 +211,136 @@ def test_tail(log):
         assert f"token={record['token']}" in text and "\x1b" not in text
 
 
-def test_tail_follows_over_a_rotation(start_server, tmp_path):
+def reopen(server):
+    before = server.reloads("audit")
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: server.reloads("audit") > before, "the file is opened anew")
+
+
+class Follower:
+    """monolockctl audit tail -f, from the first line on; `shown` is the file of what it shows."""
+
+    def __init__(self, path, shown):
+        self._path, self._shown = path, shown
+        command = [binary(), "audit", "tail", "-f", "--json", "-n", "1000000", str(path)]
+        with open(shown, "wb") as out:
+            self._process = subprocess.Popen(command, stdout=out, env=clean_environment())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.kill()
+        self._process.wait()
+
+    def wait_shown(self, lines):
+        """Until it has shown so many lines; it must not have shown more."""
+        wait_until(lambda: self._shown.read_bytes().count(b"\n") >= lines, f"{lines} lines are shown")
+        assert self._shown.read_bytes().count(b"\n") == lines
+        assert self._process.poll() is None
+
+    def wait_opened(self):
+        """Until it has the file open that the path names now; how many it has."""
+
+        def opened():
+            links = pathlib.Path(f"/proc/{self._process.pid}/fd")
+            with contextlib.suppress(FileNotFoundError):  # one was closed meanwhile
+                files = [path for path in map(os.readlink, links.iterdir()) if path.startswith(str(self._path.parent))]
+                return len(files) if str(self._path) in files else 0
+            return 0
+
+        return wait_until(opened, "the file is opened")
+
+
+@pytest.mark.parametrize("created_by", ["server", "rotator"])
+def test_tail_follows_over_a_rotation(start_server, tmp_path, created_by):
+    """However long the server writes to the file that was moved away: each event is shown once, in order."""
+    path = tmp_path / "audit.log"
+    server = start_server("-audit-log", str(path))
+    files, lines = [], 0
+
+    def happen(name):
+        nonlocal lines
+        server.owner(name).close()
+        lines += 2
+
+    happen("first")
+    with Follower(path, tmp_path / "shown") as follower:
+        for number in range(3):
+            follower.wait_shown(lines)
+            happen("before")
+            files.append(tmp_path / f"audit.log.{number}")
+            path.rename(files[-1])
+            if created_by == "rotator":
+                path.touch()
+            for _ in range(4):  # the follower looks for the new file in between
+                happen("between")
+                follower.wait_shown(lines)
+            happen("last before the signal")
+            reopen(server)
+            happen("after")
+        follower.wait_shown(lines)
+    server.stop()
+    written = "".join(file.read_text(encoding="utf-8") for file in [*files, path])
+    assert (tmp_path / "shown").read_text(encoding="utf-8") == written
+
+
+def test_tail_follows_over_rotations_while_nothing_happens(start_server, tmp_path):
+    """The server may be at any of the empty files, or still at the one before them."""
     path = tmp_path / "audit.log"
     server = start_server("-audit-log", str(path))
     server.owner("first").close()
-    shown = tmp_path / "shown"
-    with open(shown, "wb") as out:
-        follower = subprocess.Popen(
-            [binary(), "audit", "tail", "-f", "--json", str(path)], stdout=out, env=clean_environment()
-        )
-    try:
-        for number in range(3):
-            wait_until(lambda number=number: shown.read_bytes().count(b"\n") == 2 + 6 * number, "all events so far")
-            server.owner("before").close()
+    with Follower(path, tmp_path / "shown") as follower:
+        follower.wait_shown(2)
+
+        def rotate(number, tell):
             path.rename(tmp_path / f"audit.log.{number}")
-            server.owner("between").close()
-            server.signal(signal.SIGHUP)
-            wait_until(path.exists, "the file is made anew")
-            server.owner("after").close()
-        expected = 2 + 3 * 6
-        wait_until(lambda: shown.read_bytes().count(b"\n") == expected, "all events over three rotations")
-        seen = audit.check(audit.read(shown))
-        assert len(seen.ends) == expected // 2
-        assert follower.poll() is None
-    finally:
-        follower.kill()
-        follower.wait()
+            if tell:
+                reopen(server)
+            else:
+                path.touch()
+            assert follower.wait_opened() < 12, "descriptors are bounded"
+
+        for number in range(12):
+            rotate(number, tell=True)
+        rotate(12, tell=False)
+        server.owner("to the last but one").close()
+        follower.wait_shown(4)
+        for number in range(13, 25):
+            rotate(number, tell=False)
+        server.owner("to the same").close()
+        follower.wait_shown(6)
+        reopen(server)
+        server.owner("to the newest").close()
+        follower.wait_shown(8)
+        assert follower.wait_opened() == 2, "it, and what is shown"
+
+
+def test_tail_follows_whatever_becomes_of_a_file(tmp_path):
+    path = tmp_path / "audit.log"
+    path.write_text("1\n2\n3\n", encoding="utf-8")
+    with Follower(path, tmp_path / "shown") as follower:
+        follower.wait_shown(3)
+        path.write_text("4\n", encoding="utf-8")  # cut off and written anew, in place
+        follower.wait_shown(4)
+        with open(path, "a", encoding="utf-8") as file:
+            path.unlink()
+            file.write("5\n")
+            file.flush()
+            follower.wait_shown(5)
+            path.mkdir()
+            file.write("6\n")
+            file.flush()
+            follower.wait_shown(6)
+            path.rmdir()
+            (tmp_path / "shorter").write_text("9\n", encoding="utf-8")
+            file.write("7\n8\nbroken off")
+            file.flush()
+            (tmp_path / "shorter").rename(path)
+            follower.wait_shown(9)
+        path.rename(tmp_path / "away")
+        (tmp_path / "away").rename(path)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("10\n")
+        follower.wait_shown(10)
+    assert (tmp_path / "shown").read_text(encoding="utf-8") == "".join(f"{number}\n" for number in range(1, 11))
