@@ -116,7 +116,7 @@ public:
     /// Asks for a lock. The callback is called once there is a result, and only has to see to it
     /// that somebody calls take(): from poll(), from cancel(), on a thread of the library, or
     /// before acquire() returns (for wrong input). It may take any mutex that is not held while
-    /// calling the library, must not throw, and must not destroy the acquisition.
+    /// calling the library, must not throw, and must not destroy the acquisition. It may be empty.
     [[nodiscard]] acquisition acquire(std::string_view name, std::chrono::milliseconds lease,
                                       const acquire_manner& how, std::function<void()> on_result);
 

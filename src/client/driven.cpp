@@ -102,7 +102,9 @@ acquisition driven_client::acquire(std::string_view name, std::chrono::milliseco
     acquisition made{
         std::make_shared<detail::pursuit>(core_, std::move(asked), how.retry, on_result)};
     if (core_->is_elsewhere()) {
-        on_result();  // take() says what is wrong
+        if (on_result) {
+            on_result();  // take() says what is wrong
+        }
         return made;
     }
     auto held = core_->loop->lock();

@@ -139,6 +139,21 @@ TEST(driven, wrong_input_is_told_before_anything_is_sent) {
     EXPECT_THROW(loop{"nonsense"}, error);
 }
 
+TEST(driven, nobody_need_be_told) {
+    scripted_server server;
+    loop subject{server.address()};
+    auto wrong = subject.client().acquire("", 10s, {}, {});
+    EXPECT_EQ(code_of_result(*wrong.take()), errc::empty_name);
+    auto asked = subject.client().acquire("n", 10s, {}, {});
+    auto connection = subject.accept(server, "n", 10s);
+    connection.send(acquired_frame(7));
+    auto result = subject.result_of(asked);
+    EXPECT_EQ(result.held.token(), 7U);
+    result.held.on_loss({});
+    connection.close();
+    subject.until([&] { return result.held.lost(); });
+}
+
 TEST(driven, an_owned_lock_is_busy_for_who_does_not_queue) {
     scripted_server server;
     loop subject{server.address()};
@@ -369,6 +384,8 @@ TEST(driven, a_forked_child_touches_nothing) {
         fine = fine && code_of_result(waiting.take().value()) == errc::other_process;
         auto anew = subject.acquire("n", 10s);
         fine = fine && code_of_result(anew.take().value()) == errc::other_process;
+        auto untold = subject.client().acquire("n", 10s, {}, {});
+        fine = fine && code_of_result(untold.take().value()) == errc::other_process;
         result.held = {};
         ::_exit(fine ? 0 : 1);
     }
