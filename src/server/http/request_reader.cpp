@@ -1,5 +1,6 @@
 #include "server/http/request_reader.hpp"
 
+#include <boost/asio/buffer.hpp>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -37,24 +38,62 @@ void set_host(request& of, std::string host) {
 
 }  // namespace
 
-request_reader::request_reader(std::size_t header_bytes_max, std::size_t body_bytes_max) {
-    parser_.eager(true);
+request_reader::request_reader(std::size_t header_bytes_max, std::size_t body_bytes_max)
+    : header_bytes_left_{header_bytes_max} {
     parser_.header_limit(static_cast<std::uint32_t>(header_bytes_max));
     parser_.body_limit(body_bytes_max);
 }
 
-request_reader::progress request_reader::take(beast::flat_buffer& input) {
-    using beast::http::error;
+// The parser's own limit is one of what it has not taken yet, and it takes each line that is whole.
+// So it sees no more than what is left of ours.
+error_code request_reader::take_header(beast::flat_buffer& input) {
+    const auto input_text = [&input] {
+        return std::string_view{static_cast<const char*>(input.data().data()), input.size()};
+    };
+    const auto take = [&, this](std::size_t count) {
+        input.consume(count);
+        header_bytes_left_ -= count;
+    };
+    if (!parser_.got_some()) {
+        while (header_bytes_left_ >= 2 && input_text().starts_with("\r\n")) {
+            take(2);
+        }
+        if (input_text() == "\r") {
+            return beast::http::error::need_more;
+        }
+    }
+    error_code failed;
+    const auto seen = boost::asio::buffer(input.cdata(), header_bytes_left_);
+    const bool is_all = seen.size() == header_bytes_left_;
+    take(parser_.put(seen, failed));
+    return failed == beast::http::error::need_more && is_all ? beast::http::error::header_limit
+                                                             : failed;
+}
+
+error_code request_reader::take_body(beast::flat_buffer& input) {
     // Less than this is never the rest of such a body, and the parser of Boost 1.81 asserts that it
     // does not get less of its last chunk.
     constexpr std::size_t last_chunk_bytes = 5;
-    if (parser_.is_header_done() && parser_.chunked() && input.size() < last_chunk_bytes) {
-        return progress::unfinished;
+    if (input.size() < (parser_.chunked() ? last_chunk_bytes : 1)) {
+        return beast::http::error::need_more;
     }
     error_code failed;
+    parser_.eager(true);
     input.consume(parser_.put(input.data(), failed));
+    return failed;
+}
+
+request_reader::progress request_reader::take(beast::flat_buffer& input) {
+    using beast::http::error;
+    error_code failed;
+    if (!parser_.is_header_done()) {
+        failed = take_header(input);
+    }
     if (parser_.is_header_done() && !is_framed_well()) {
         return refuse(status::bad_request, "a transfer encoding other than chunked");
+    }
+    if (!failed && !parser_.is_done()) {
+        failed = take_body(input);
     }
     if (failed == error::header_limit) {
         return refuse(status::fields_too_large, failed.message());

@@ -3,6 +3,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <boost/system/error_code.hpp>
 #include <cstddef>
 #include <string>
 
@@ -17,8 +18,9 @@ public:
 
     request_reader(std::size_t header_bytes_max, std::size_t body_bytes_max);
 
-    // Takes what belongs to the request out of the input; what follows it stays there. When it is
-    // refused where the next request would begin is not known.
+    // Takes what belongs to the request out of the input, with empty lines before it (RFC
+    // 9112, 2.2); what follows it stays there. When it is refused where the next request would
+    // begin is not known.
     [[nodiscard]] progress take(boost::beast::flat_buffer& input);
 
     // Of a refused one.
@@ -39,10 +41,13 @@ public:
     [[nodiscard]] request release();
 
 private:
+    [[nodiscard]] boost::system::error_code take_header(boost::beast::flat_buffer& input);
+    [[nodiscard]] boost::system::error_code take_body(boost::beast::flat_buffer& input);
     [[nodiscard]] progress refuse(status with, std::string why);
     [[nodiscard]] bool is_framed_well() const;
 
     boost::beast::http::request_parser<boost::beast::http::string_body> parser_;
+    std::size_t header_bytes_left_;  // of its limit
     bool asked_ = false;
     status status_ = status::bad_request;
     std::string why_;

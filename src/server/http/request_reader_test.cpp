@@ -74,6 +74,39 @@ TEST(request_reader, a_target_that_names_a_host_replaces_the_host) {
     EXPECT_EQ(hosts("Host: a\r\nhost: b\r\n"), "a b ") << "two are one too many";
 }
 
+// However it is cut, in between two lines as well.
+TEST(request_reader, the_limit_is_of_the_request_line_and_all_fields_together) {
+    std::string head = "GET / HTTP/1.1\r\n";
+    while (head.size() + 10 <= header_max) {
+        head += "X: y\r\n";
+    }
+    const std::string rest(header_max - 2 - head.size() - 4, 'z');
+    for (std::size_t piece = 1; piece <= header_max + 2; ++piece) {
+        const auto most = read(head + "X:" + rest + "\r\n\r\nGET", piece);
+        EXPECT_EQ(most.what, progress::complete) << piece;
+        EXPECT_EQ(most.left, 3U);
+        EXPECT_EQ(read(head + "X: " + rest + "\r\n\r\nGET", piece).what, progress::refused)
+            << piece;
+        EXPECT_EQ(read(head + head, piece).what, progress::refused) << piece;
+    }
+}
+
+TEST(request_reader, empty_lines_before_a_request_are_ignored) {
+    const std::string text = "\r\n\r\nGET / HTTP/1.1\r\n\r\n";
+    for (std::size_t piece = 1; piece <= text.size() + 3; ++piece) {
+        const auto made = read(text + "GET", piece);
+        ASSERT_EQ(made.what, progress::complete) << piece;
+        EXPECT_EQ(made.read->method, "GET");
+        EXPECT_EQ(made.left, 3U);
+        EXPECT_EQ(read("\rGET / HTTP/1.1\r\n\r\n", piece).what, progress::refused) << piece;
+    }
+    std::string flood;
+    while (flood.size() <= header_max) {
+        flood += "\r\n";
+    }
+    EXPECT_EQ(read(flood, 1).what, progress::refused);
+}
+
 TEST(request_reader, what_is_too_long_in_any_place) {
     const std::string head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
     const std::string flood(header_max + body_max, 'x');
