@@ -629,6 +629,21 @@ def test_the_oldest_event_stream_makes_room(managed):
         stream.close()
 
 
+def test_the_head_of_the_events_takes_no_stream(managed):
+    streams = [HttpConnection(managed.admin_address).ask("GET", "/api/events") for _ in range(STREAMS_MAX)]
+    assert [stream.head().status for stream in streams] == [200] * STREAMS_MAX
+    for _ in range(3):
+        assert all([stream.chunk() for stream in streams])  # old enough to make room
+    with HttpConnection(managed.admin_address) as asking:
+        head = asking.ask("HEAD", "/api/events").head()
+    assert head.status == 200 and head.value("Content-Type") == "text/event-stream"
+    assert not head.values("Content-Length")
+    for _ in range(2):
+        assert all([stream.chunk() for stream in streams]), "no stream has ended"
+    for stream in streams:
+        stream.close()
+
+
 # --- at the edges of the server's life
 
 

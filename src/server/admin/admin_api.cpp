@@ -135,6 +135,10 @@ http::task<std::optional<std::string>> next_events(std::shared_ptr<event_stream>
     co_return co_await of->next();
 }
 
+http::task<std::optional<std::string>> no_events() {
+    co_return std::nullopt;
+}
+
 // What came of an attempt to end somebody, found out on the shard's thread in one turn.
 struct ending {
     enum class outcome {
@@ -529,12 +533,16 @@ bool admin_api::make_room_for_stream() {
 }
 
 response admin_api::events(events_call what) {
+    response made{.code = status::ok, .content_type = "text/event-stream", .body = {}};
+    if (what.is_head) {
+        made.more = no_events;  // as of a stream, its length is not said
+        return made;
+    }
     if (!make_room_for_stream()) {
         return refuse(status::unavailable, "too many event streams at once");
     }
     const auto stream = std::make_shared<event_stream>(*loop_, *around_, what.recent);
     streams_.push_back(stream);
-    response made{.code = status::ok, .content_type = "text/event-stream", .body = {}};
     made.more = [stream] { return next_events(stream); };
     return made;
 }

@@ -289,6 +289,9 @@ std::variant<api_call, response> understand(const http::request& what) {
     }
     parameters with{std::move(target->query)};
     api_call call = take_call(*at, with);
+    if (auto* const events = std::get_if<events_call>(&call)) {
+        events->is_head = what.method == "HEAD";
+    }
     if (const auto wrong = with.wrong()) {
         return refuse(status::bad_request, *wrong);
     }

@@ -60,6 +60,7 @@ struct history_call {
 
 struct events_call {
     std::size_t recent = 0;  // changes of before, to begin with
+    bool is_head = false;    // nobody listens
 };
 
 using api_call = std::variant<info_call, list_call, window_call, show_call, release_call, kick_call,

@@ -74,6 +74,8 @@ TEST(api_call, less_than_everything) {
     EXPECT_EQ(call_of<show_call>("GET", "/api/locks/n?waiters=1000").waiters_max, 1000U);
     EXPECT_EQ(call_of<events_call>("GET", "/api/events").recent, 0U);
     EXPECT_EQ(call_of<events_call>("GET", "/api/events?recent=256").recent, 256U);
+    EXPECT_FALSE(call_of<events_call>("GET", "/api/events").is_head);
+    EXPECT_TRUE(call_of<events_call>("HEAD", "/api/events").is_head);
 }
 
 TEST(api_call, what_is_not_there) {
