@@ -43,7 +43,7 @@ std::string refusal(const std::string& address, const std::string& why) {
     throw std::runtime_error{refusal(address, why)};
 }
 
-address_list resolve(const config::tcp_address& where) {
+address_list look_up(const config::tcp_address& where) {
     addrinfo hints{};
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
@@ -98,11 +98,6 @@ config::tcp_address without_ipv6(const config::tcp_address& where) {
     return {.host = "0.0.0.0", .port = where.port};
 }
 
-struct tcp_target {
-    sockaddr_storage address{};
-    socklen_t size = 0;
-};
-
 // An error number, or a socket that has the address. SO_REUSEADDR lets a restarted server bind at
 // once while old connections are in TIME_WAIT; a second listener on the address is refused all the
 // same, which is the point: SO_REUSEPORT would let it in.
@@ -135,7 +130,7 @@ bool is_same(const tcp_target& left, const tcp_target& right) noexcept {
 // Each address once: a name may stand in several lines of /etc/hosts.
 std::vector<tcp_target> targets_of(const config::tcp_address& where) {
     std::vector<tcp_target> targets;
-    const address_list found = resolve(where);
+    const address_list found = look_up(where);
     for (const addrinfo* info = found.get(); info != nullptr; info = info->ai_next) {
         tcp_target target;
         std::memcpy(&target.address, info->ai_addr, info->ai_addrlen);
@@ -244,12 +239,14 @@ void remove_stale_file(const config::unix_address& where) {
     }
 }
 
-std::optional<obstacle> obstacle_of_tcp(const config::tcp_address& where) {
-    for (const tcp_target& target : targets_of(where)) {
+std::optional<obstacle> obstacle_of_tcp(const config::tcp_address& where,
+                                        const std::vector<tcp_target>& targets) {
+    for (const tcp_target& target : targets) {
         posix::descriptor socket;
         const int error = try_bind(target, socket);
         if (where.host.empty() && error == EAFNOSUPPORT) {
-            return obstacle_of_tcp(without_ipv6(where));
+            const config::tcp_address other = without_ipv6(where);
+            return obstacle_of_tcp(other, targets_of(other));
         }
         if (error != 0) {
             return obstacle{.what = refusal(config::to_string(where), error_text(error)),
@@ -270,12 +267,19 @@ void check_folder(const config::unix_address& where) {
 
 }  // namespace
 
-std::optional<obstacle> find_obstacle(const config::address& where) try {
-    if (const auto* const tcp = std::get_if<config::tcp_address>(&where)) {
-        return obstacle_of_tcp(*tcp);
+resolved_address resolve(const config::address& where) {
+    const auto* const tcp = std::get_if<config::tcp_address>(&where);
+    return {.as_given = where,
+            .targets = tcp != nullptr ? targets_of(*tcp) : std::vector<tcp_target>{}};
+}
+
+std::optional<obstacle> find_obstacle(const resolved_address& where) try {
+    if (const auto* const tcp = std::get_if<config::tcp_address>(&where.as_given)) {
+        return obstacle_of_tcp(*tcp, where.targets);
     }
-    check_folder(std::get<config::unix_address>(where));
-    static_cast<void>(is_there(std::get<config::unix_address>(where)));
+    const auto& file = std::get<config::unix_address>(where.as_given);
+    check_folder(file);
+    static_cast<void>(is_there(file));
     return std::nullopt;
 } catch (const std::runtime_error& error) {
     return obstacle{.what = error.what(), .may_pass = false};
@@ -289,11 +293,11 @@ posix::descriptor duplicate(const listening_socket& socket) {
     return made;
 }
 
-listener::listener(const config::address& where, std::optional<mode_t> unix_mode) {
-    if (const auto* const tcp = std::get_if<config::tcp_address>(&where)) {
-        listen_tcp(*tcp);
+listener::listener(const resolved_address& where, std::optional<mode_t> unix_mode) {
+    if (const auto* const tcp = std::get_if<config::tcp_address>(&where.as_given)) {
+        listen_tcp(*tcp, where.targets);
     } else {
-        listen_unix(std::get<config::unix_address>(where), unix_mode);
+        listen_unix(std::get<config::unix_address>(where.as_given), unix_mode);
     }
 }
 
@@ -312,8 +316,8 @@ listener::listener(listener&& other) noexcept
       unix_inode_{other.unix_inode_},
       unix_lock_{std::move(other.unix_lock_)} {}
 
-void listener::listen_tcp(const config::tcp_address& where) {
-    const std::vector<tcp_target> targets = targets_of(where);
+void listener::listen_tcp(const config::tcp_address& where,
+                          const std::vector<tcp_target>& targets) {
     for (int attempts = 1;; ++attempts) {
         attempt made = listen_on_all(targets, where.port);
         if (made.error == 0) {
@@ -321,7 +325,8 @@ void listener::listen_tcp(const config::tcp_address& where) {
             return;
         }
         if (where.host.empty() && made.error == EAFNOSUPPORT) {
-            listen_tcp(without_ipv6(where));
+            const config::tcp_address other = without_ipv6(where);
+            listen_tcp(other, targets_of(other));
             return;
         }
         const bool other_port_may_do =

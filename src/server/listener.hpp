@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <optional>
@@ -22,6 +23,20 @@ struct listening_socket {
 // Another descriptor of the same socket, close-on-exec. Throws std::system_error.
 [[nodiscard]] posix::descriptor duplicate(const listening_socket& socket);
 
+struct tcp_target {
+    sockaddr_storage address{};
+    socklen_t size = 0;
+};
+
+// An address whose host name need not be resolved any more: a resolver takes its time.
+struct resolved_address {
+    config::address as_given;
+    std::vector<tcp_target> targets;  // none of a Unix socket
+};
+
+// Throws std::runtime_error with one line that names the address and why.
+[[nodiscard]] resolved_address resolve(const config::address& where);
+
 // Everything that one -listen value stands for. Destroying it closes the sockets and removes a Unix
 // socket's file; the lock file beside that stays, because removing it would let two starters each
 // lock a file of their own.
@@ -32,7 +47,9 @@ public:
     // the same one for all addresses. An empty host, and [::], mean IPv6 and IPv4 (IPv4 alone on a
     // machine without IPv6). A Unix socket's file that no server listens on is replaced.
     // With a mode, that socket's file gets it before anybody can connect.
-    explicit listener(const config::address& where, std::optional<mode_t> unix_mode = {});
+    explicit listener(const config::address& where, std::optional<mode_t> unix_mode = {})
+        : listener{resolve(where), unix_mode} {}
+    explicit listener(const resolved_address& where, std::optional<mode_t> unix_mode = {});
     // Takes over sockets that listen already, which somebody else opened. Their files, if they are
     // Unix sockets, are that one's to remove.
     explicit listener(std::vector<posix::descriptor> inherited);
@@ -52,7 +69,7 @@ public:
     void remove_file() noexcept;
 
 private:
-    void listen_tcp(const config::tcp_address& where);
+    void listen_tcp(const config::tcp_address& where, const std::vector<tcp_target>& targets);
     void listen_unix(const config::unix_address& where, std::optional<mode_t> mode);
 
     std::vector<listening_socket> sockets_;
@@ -71,6 +88,6 @@ struct obstacle {
 // Nothing is opened: a TCP address is bound to for a moment, without listening, so that nobody can
 // connect and another server may listen there meanwhile; of a Unix socket only files are looked at,
 // not whether somebody uses it.
-[[nodiscard]] std::optional<obstacle> find_obstacle(const config::address& where);
+[[nodiscard]] std::optional<obstacle> find_obstacle(const resolved_address& where);
 
 }  // namespace monolock::server

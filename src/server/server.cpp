@@ -118,7 +118,7 @@ private:
     enum class stage { serving, shutting_down };
 
     void hold_to_mandate();
-    void look_at_lock_port();
+    void prepare_lock_port();
     void open_shards();
     void add_reloads();
     [[nodiscard]] outside_counts count_outside() const;
@@ -162,6 +162,7 @@ private:
     std::optional<tls_files> tls_;
     std::optional<access_file> access_;
     mandate mandate_;
+    resolved_address lock_place_;  // of one of several, to be opened when it is active
     shard_surroundings around_;
     lock_service service_{loop_, around_};
     watchdog watchdog_;
@@ -208,7 +209,7 @@ server::server(const config::server_config& configuration, inherited_sockets inh
         if (const auto wrong = check_etcd_files(configuration); !wrong.empty()) {
             throw std::runtime_error{config::joined(wrong)};
         }
-        look_at_lock_port();
+        prepare_lock_port();
         coordinator_.emplace(coordination_settings(configuration), around_, mandate_, orders());
     } else {
         service_.open(open_lock_port(configuration, std::move(inherited.listen)));
@@ -262,10 +263,12 @@ void server::hold_to_mandate() {
     }
 }
 
-// It is opened only when this server becomes active, so what can be seen earlier should be. Another
-// server on this machine may have the address now, being active.
-void server::look_at_lock_port() {
-    const auto found = find_obstacle(lock_address(configuration_));
+// It is opened only when this server becomes active, so what can be done or seen earlier should be:
+// a resolver that hangs must not hold up this loop then. Another server on this machine may have
+// the address now, being active.
+void server::prepare_lock_port() {
+    lock_place_ = resolve(lock_address(configuration_));
+    const auto found = find_obstacle(lock_place_);
     if (found && !found->may_pass) {
         throw std::runtime_error{found->what};
     }
@@ -615,7 +618,7 @@ void server::become_active() {
         return;  // the coordinator was told, and has another order under way
     }
     try {
-        service_.open(open_lock_port(configuration_, {}));
+        service_.open(listener{lock_place_});
     } catch (const std::runtime_error& error) {
         log_.write(log_level::error, "cannot listen", {{.key = "reason", .value = error.what()}});
         end_ = exit_status::failed;

@@ -31,7 +31,7 @@ class Peer:
         """As a client takes it."""
         return f"{self.machine.address}:{PORT}"
 
-    def start(self, *flags, env=None):
+    def start(self, *flags, host="0.0.0.0", env=None):
         """Does not wait: a standby says nothing of addresses."""
         assert self.server is None or self.server.exit_code() is not None
         if self.server:
@@ -40,7 +40,7 @@ class Peer:
         self.server = Server(
             "-ops-listen", f"unix:{socket}.ops", "-admin-listen", f"unix:{socket}.admin",
             "-advertise", self.name, *self._group.flags, *flags,
-            listen=f"0.0.0.0:{PORT}", prefix=self.machine.prefix, env=env, wait=False,
+            listen=f"{host}:{PORT}", prefix=self.machine.prefix, env=env, wait=False,
         )  # fmt: skip
         return self
 

@@ -33,6 +33,10 @@ class Machine:
         """Sockets made by this thread in the block belong there for good."""
         return self._side.entered()
 
+    def write_etc(self, name, text):
+        """As netns.Namespace.write_etc."""
+        self._side.write_etc(name, text)
+
     def hear_not(self, *others):
         """What they send does not arrive here."""
         self._drop(("saddr", other.address) for other in others)

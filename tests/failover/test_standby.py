@@ -36,6 +36,27 @@ def test_etcd_absent_at_start():
             client.own("a lock")
 
 
+def test_a_resolver_that_hangs_delays_no_failover():
+    """The name to listen on was resolved at the start."""
+    with Group(servers=1) as alone:
+        (server,) = alone.peers
+        with alone.clients.entered():
+            silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            silent.bind((alone.clients.address, 53))
+        server.machine.write_etc("hosts", f"{server.machine.address} named\n")
+        server.machine.write_etc("resolv.conf", f"nameserver {alone.clients.address}\n")
+        server.start(host="named").wait_up()
+        server.machine.write_etc("hosts", "")
+        alone.etcd.start()
+        alone.wait_active(server)
+        with server.connect() as client:
+            client.own("a lock")
+        silent.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            silent.recv(1)
+        silent.close()
+
+
 def test_a_standby_and_the_active():
     with Group("-grant-delay", "auto", "-grant-delay-max", "700ms") as group:
         group.etcd.start()

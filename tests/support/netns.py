@@ -27,14 +27,13 @@ def run(*command, stdin=None):
 
 
 class Namespace:
-    """A network namespace with its loopback up. hosts becomes its /etc/hosts."""
+    """A network namespace with its loopback up. What stands in its /etc/hosts may be said."""
 
     def __init__(self, hosts=None):
         self.name = f"monolock-{os.getpid()}-{next(_numbers)}"
         self._etc = pathlib.Path("/etc/netns", self.name)
         if hosts is not None:
-            self._etc.mkdir(parents=True)
-            (self._etc / "hosts").write_text(hosts)
+            self.write_etc("hosts", hosts)
         run("ip", "netns", "add", self.name)
         self.run("ip", "link", "set", "lo", "up")
 
@@ -45,6 +44,11 @@ class Namespace:
 
     def run(self, *command, stdin=None):
         return run(*self.prefix, *command, stdin=stdin)
+
+    def write_etc(self, name, text):
+        """Programs that are started later have this file in /etc; written again, those that had it see that."""
+        self._etc.mkdir(parents=True, exist_ok=True)
+        (self._etc / name).write_text(text)
 
     @contextlib.contextmanager
     def entered(self):
