@@ -96,12 +96,26 @@ std::vector<const story*> in_order_of_grants(const std::vector<const story*>& lo
     return granted;
 }
 
+namespace {
+
+// At that moment, to the server: it has heard of its stop, or its lease has passed since.
+bool known_to_be_gone(const stories& all, const story& who, instant at) {
+    if (who.stop == nullptr || at < who.stop->at) {
+        return false;
+    }
+    const bool expired = at - who.stop->at >= who.lease && !all.server_away(who.stop->at, at);
+    return expired || all.stop_heard(who);
+}
+
+}  // namespace
+
 bool unseen_owner_between(const stories& all, const std::vector<const story*>& lock,
                           const story& first, const story& next) {
     return std::any_of(lock.begin(), lock.end(), [&](const story* one) {
+        const bool had_its_turn = one->waiting != nullptr && one->waiting->at < first.ask->at;
         const bool behind = next.waiting != nullptr && next.waiting->at < one->ask->at;
-        const bool gone = one->stopped_at() <= first.believed_until() && all.stop_heard(*one);
-        return !one->granted() && one->ask->at < next.grant->at && !behind && !gone;
+        return !one->granted() && one->ask->at < next.grant->at && !behind && !had_its_turn &&
+               !known_to_be_gone(all, *one, first.believed_until());
     });
 }
 

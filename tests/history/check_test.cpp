@@ -380,6 +380,41 @@ TEST(HandoverBounded, PassesOverAnOwnerInBetweenThatNobodyTellsOf) {
     EXPECT_EQ(made.of(invariant::handover_bounded).passed_over, 1U);
 }
 
+// The server promotes whoever it does not know to be gone, and tells it in vain.
+TEST(HandoverBounded, PassesOverAnOwnerInBetweenWhoseEndTheServerDidNotHear) {
+    const auto told = [](int reset, int over, const tale& gone) {
+        return tale{gone}
+            .worker(kind::near, 1, 0)
+            .worker(kind::near, 2, 0)
+            .worker(kind::resetting, 3, reset)
+            .worker(kind::reset_over, 3, over)
+            .check(strict);
+    };
+    const auto passed_over = [](const report& made) {
+        return made.violations().empty() && made.of(invariant::handover_bounded).passed_over == 1;
+    };
+    const tale broke = handed_over(900, 1100).ask(third, 25).loss(third, 700, reason::closed);
+    EXPECT_TRUE(passed_over(told(600, 650, broke)));
+    EXPECT_TRUE(passed_over(told(600, 750, broke)));
+    EXPECT_TRUE(only_late(told(701, 750, broke)));
+    const tale left = handed_over(900, 1100).ask(third, 25).end(third, 700);
+    EXPECT_TRUE(passed_over(told(600, 750, left)));
+    EXPECT_TRUE(only_late(told(600, 650, left)));
+    EXPECT_TRUE(only_late(told(1, 250, handed_over(900, 1100).ask(third, 25, 650).end(third, 240))))
+        << "its lease was over";
+    const tale before = tale{}
+                            .ask(third, 0)
+                            .waiting(third, 1)
+                            .ask(first, 2)
+                            .ask(second, 3)
+                            .waiting(second, 4)
+                            .loss(third, 5, reason::closed)
+                            .grant(first, 10, 100, 800)
+                            .end(first, 100)
+                            .grant(second, 200, 101, 1000);
+    EXPECT_TRUE(only_late(told(3, 9, before))) << "it had its turn before the first";
+}
+
 // ---- tokens
 
 TEST(OneToken, IsNotZero) {

@@ -256,8 +256,14 @@ bool stories::server_ending(instant from, instant until) const {
 }
 
 bool stories::stop_heard(const story& who) const {
-    return who.stop != nullptr &&
-           that_contains(around(who.id.worker).silent, who.stop->at) == nullptr;
+    if (who.stop == nullptr) {
+        return false;
+    }
+    const surroundings& its = around(who.id.worker);
+    const bool broke = who.stop->what == kind::loss && who.stop->why == reason::closed;
+    const instant since = broke ? who.ask->at : who.stop->at;
+    return that_contains(its.silent, who.stop->at) == nullptr &&
+           !any_overlaps(its.resetting, since, who.stop->at);
 }
 
 bool stories::server_away(instant from, instant until) const {

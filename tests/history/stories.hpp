@@ -88,7 +88,8 @@ public:
     [[nodiscard]] bool forced(std::uint32_t lock, instant from, instant until) const;
     // Whether the server may have been about to end at some moment between the two times.
     [[nodiscard]] bool server_ending(instant from, instant until) const;
-    // Whether the server can have heard of this claim's stop when it happened.
+    // Whether the server has heard of this claim's stop when it happened: not if its connection
+    // may have been broken for its client alone.
     [[nodiscard]] bool stop_heard(const story& who) const;
     // Whether the server stood still or was down at some moment between the two times.
     [[nodiscard]] bool server_away(instant from, instant until) const;
