@@ -89,7 +89,7 @@ report check(std::span<const event> events, const settings& limits) {
 std::vector<const story*> in_order_of_grants(const std::vector<const story*>& lock) {
     std::vector<const story*> granted;
     std::copy_if(lock.begin(), lock.end(), std::back_inserter(granted),
-                 [](const story* one) { return one->granted(); });
+                 [](const story* one) { return one->ever_believed(); });
     std::stable_sort(granted.begin(), granted.end(), [](const story* left, const story* right) {
         return left->grant->at < right->grant->at;
     });
@@ -114,7 +114,7 @@ bool unseen_owner_between(const stories& all, const std::vector<const story*>& l
     return std::any_of(lock.begin(), lock.end(), [&](const story* one) {
         const bool had_its_turn = one->waiting != nullptr && one->waiting->at < first.ask->at;
         const bool behind = next.waiting != nullptr && next.waiting->at < one->ask->at;
-        return !one->granted() && one->ask->at < next.grant->at && !behind && !had_its_turn &&
+        return !one->ever_believed() && one->ask->at < next.grant->at && !behind && !had_its_turn &&
                !known_to_be_gone(all, *one, first.believed_until());
     });
 }

@@ -111,7 +111,7 @@ void check_liveness(const stories& all, const settings& limits,
 
 // ---- shared by the checkers
 
-// The claims of a lock that were granted, in the order in which they saw it.
+// The claims of a lock that were granted and believed it, in the order in which they saw it.
 [[nodiscard]] std::vector<const story*> in_order_of_grants(const std::vector<const story*>& lock);
 
 // Whether the server may have had another owner between these two that nobody has told of: a claim

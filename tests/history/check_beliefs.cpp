@@ -93,6 +93,9 @@ void check_beliefs(const stories& all, report& into) {
         check_exclusion(all, in_order_of_grants(claims), into);
     }
     for (const story& one : all.all()) {
+        if (one.granted() && !one.ever_believed()) {
+            into.passed_over(invariant::exclusion);
+        }
         check_acts(one, into);
     }
 }

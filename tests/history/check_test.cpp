@@ -182,6 +182,29 @@ TEST(Exclusion, WhoHearsLateOfAGrantThatIsOverIsExcused) {
                                                invariant::tokens_per_lock));
 }
 
+// The first was stopped between its grant and the note of it, for longer than its lease.
+TEST(Exclusion, WhoNotesAGrantPastItsDeadlineNeverBelieved) {
+    const auto told = [](int until) {
+        return tale{}
+            .ask(first, 0)
+            .waiting(first, 5)
+            .ask(second, 6)
+            .waiting(second, 7)
+            .grant(second, 1100, 101, 1900)
+            .grant(first, 1200, 100, until)
+            .loss(first, 1201, reason::closed)
+            .end(second, 1300);
+    };
+    const report made = told(1200).check(strict);
+    EXPECT_THAT(broken(made), IsEmpty());
+    EXPECT_EQ(made.of(invariant::exclusion).passed_over, 1U);
+    EXPECT_THAT(
+        broken(told(1201).check()),
+        ElementsAre(invariant::exclusion, invariant::no_early_grant, invariant::tokens_per_lock));
+    EXPECT_THAT(broken(told(1200).act(first, 1200).check()),
+                testing::Contains(invariant::acts_within_belief));
+}
+
 TEST(Exclusion, EndsWithAKilledProcess) {
     const auto told = [](int killed) {
         return tale{}

@@ -27,6 +27,11 @@ struct story {
     const event* furthest = nullptr;  // its grant or confirmation that looks the furthest ahead
 
     [[nodiscard]] bool granted() const noexcept { return grant != nullptr; }
+    // Not if it was stopped between its grant and the note of it until its deadline had passed:
+    // then the note says nothing of when it was granted.
+    [[nodiscard]] bool ever_believed() const noexcept {
+        return granted() && (confirmed_until > grant->at || last_act != nullptr);
+    }
     // For how long that event believes.
     [[nodiscard]] instant believes_for() const noexcept { return furthest->until - furthest->at; }
     [[nodiscard]] instant stopped_at() const noexcept { return stop != nullptr ? stop->at : never; }
