@@ -19,6 +19,7 @@ public:
     deadline_page(const deadline_page&) = delete;
     deadline_page& operator=(const deadline_page&) = delete;
 
+    // First before the wrapper is told of the command, then often.
     void publish(boot_clock::time_point confirmed_until) noexcept {
         page_->confirmed_until_ns = confirmed_until.time_since_epoch().count();
     }

@@ -233,7 +233,6 @@ private:
         if (held_.lost()) {
             return report_loss();
         }
-        context_.page.publish(held_.confirmed_until());
         line_.send({.kind = message_kind::granted}, held_.native_handle());
         while (true) {
             const auto ready = wait_readable<2>({line_.descriptor(), lost_.get()});
@@ -265,6 +264,9 @@ private:
         }
         job_.emplace(outcome.process);
         context_.page.set_group(outcome.process);
+        // As of now: the wrapper enforces what it reads there from `started` on, and the grant may
+        // be many leases old.
+        context_.page.publish(held_.confirmed_until());
         line_.send({.kind = message_kind::started, .value = outcome.process});
         let_go_of_standard_input_and_output();
         return std::nullopt;

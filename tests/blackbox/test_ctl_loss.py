@@ -18,6 +18,7 @@ from ctl import (
     run_words,
     state,
 )
+from ctl_exec import HeldProgram
 from support.strace import injected
 from support.waiting import tried_again, wait_until
 
@@ -299,3 +300,15 @@ def test_a_command_that_the_wrapper_told_to_stop_did_not_end_by_itself(scripted)
         assert status == 76 and "stopped" in err, (status, err)
         wait_until(lambda: scripted.claim("n").ended_at, "the claim ended")
         assert not alive_at_end and not processes_of("n")
+
+
+@pytest.mark.deadline
+def test_a_command_that_takes_long_to_execute_keeps_its_lock(scripted, tmp_path):
+    """What was confirmed at the grant is over long before it begins."""
+    with HeldProgram(tmp_path, "sleep 0.6") as program:
+        with Run(scripted, "n", str(program.path), options=["--lease", "2s"]) as run:
+            wait_until(program.is_asked_for, "somebody executes it")
+            time.sleep(2.5)
+            assert scripted.claim("n").ended_at is None
+            program.let_go()
+            assert run.end() == (0, "", "") and program.ran()

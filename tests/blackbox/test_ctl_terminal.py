@@ -151,11 +151,15 @@ def test_stopped_from_outside_without_a_terminal(scripted):
         assert run.process.wait(10) == 0
 
 
+# Lasts so long that whoever still went by the deadline of the grant would have ended it.
+LASTING = "echo be''gin; sleep 0.6; echo e''nd"
+
+
 @pytest.mark.deadline
 def test_control_z_while_queued(scripted, shell):
     """The place in the queue is kept, and the command does not start while the run is stopped."""
     owner = scripted.owner("n")
-    shell.type(shell_line(scripted, "echo", "ran", options=["--lease", "1s"]) + "\n")
+    shell.type(shell_line(scripted, "sh", "-c", f'"{LASTING}"', options=["--lease", "1s"]) + "\n")
     claim = scripted.claim("n")
     time.sleep(0.1)
     shell.type("\x1a")
@@ -165,4 +169,22 @@ def test_control_z_while_queued(scripted, shell):
     assert claim.ended_at is None and not processes_of("n")
     assert time.monotonic() - claim.answered_at < 0.6
     shell.type("fg\n")
-    shell.read_until("ran")
+    shell.read_until("begin.*end")
+    shell.type("echo status-$?\n")
+    shell.read_until("status-0")
+
+
+@pytest.mark.deadline
+def test_stopped_while_queued_without_a_terminal(scripted):
+    owner = scripted.owner("n")
+    # A group of its own, so that it can be stopped wherever the tests are started from.
+    with Run(scripted, "n", "sh", "-c", LASTING, options=["--lease", "2s"], process_group=0) as run:
+        claim = scripted.claim("n")
+        time.sleep(0.1)
+        run.signal(signal.SIGTSTP)
+        wait_until(lambda: state(run.pid) == "T", "the run is stopped")
+        scripted.release(owner)
+        time.sleep(2.5)
+        assert claim.ended_at is None and not processes_of("n")
+        run.signal(signal.SIGCONT)
+        assert run.end() == (0, "begin\nend\n", "")
