@@ -2,15 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-
-#include "posix/descriptor.hpp"
+#include <utility>
 
 namespace monolock::cli {
 
@@ -122,15 +120,15 @@ void command::become(pid_t parent, const signal_state& signals, const terminal& 
     _exit(1);
 }
 
-command::outcome command::start(const signal_state& signals, const terminal& screen,
-                                bool hand_terminal_over) {
+command::start_result command::start(const signal_state& signals, const terminal& screen,
+                                     bool hand_terminal_over) {
     // Closed by a successful exec, which is how it is told from a failed one.
     std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
         return {.error_number = errno};
     }
-    const posix::descriptor reader{ends[0]};
-    posix::descriptor writer{ends[1]};
+    posix::descriptor reader{ends[0]};
+    const posix::descriptor writer{ends[1]};
     const pid_t parent = getpid();
     const pid_t process = fork();
     if (process < 0) {
@@ -139,17 +137,17 @@ command::outcome command::start(const signal_state& signals, const terminal& scr
     if (process == 0) {
         become(parent, signals, screen, hand_terminal_over, writer.get());
     }
-    writer.reset();
+    setpgid(process, process);  // by whoever of the two comes first
+    return {.process = process, .report = std::move(reader)};
+}
+
+int command::failure_in(const posix::descriptor& report) noexcept {
     int failure = 0;
     ssize_t size = 0;
     do {
-        size = read(reader.get(), &failure, sizeof failure);
+        size = read(report.get(), &failure, sizeof failure);
     } while (size < 0 && errno == EINTR);
-    if (size != static_cast<ssize_t>(sizeof failure)) {
-        return {.process = process};
-    }
-    waitpid(process, nullptr, 0);
-    return {.error_number = failure, .executing = true};
+    return size == static_cast<ssize_t>(sizeof failure) ? failure : 0;
 }
 
 }  // namespace monolock::cli

@@ -9,6 +9,7 @@
 
 #include "cli/signal_state.hpp"
 #include "cli/terminal.hpp"
+#include "posix/descriptor.hpp"
 
 namespace monolock::cli {
 
@@ -26,18 +27,22 @@ public:
     command& operator=(const command&) = delete;
     ~command() = default;
 
-    struct outcome {
-        pid_t process = -1;    // also its process group
-        int error_number = 0;  // not 0: nothing runs
-        bool executing =
-            false;  // whether the error came from executing, or from the fork before it
+    struct start_result {
+        pid_t process = -1;          // also its process group
+        posix::descriptor report{};  // readable once the program has taken over or could not
+        int error_number = 0;        // not 0: there is no process
     };
 
-    // Forks and executes: in a process group of its own, which gets the terminal if asked; to be
-    // killed by the kernel when the calling thread ends; signals as they stood at the start.
-    // Returns when the program has taken over or could not.
-    [[nodiscard]] outcome start(const signal_state& signals, const terminal& screen,
-                                bool hand_terminal_over);
+    // Forks, and has the child execute: in a process group of its own, which gets the terminal if
+    // asked; to be killed by the kernel when the calling thread ends; signals as they stood at the
+    // start. Does not wait for the program to take over, which may take for ever (its file may lie
+    // on a network that hangs): the process can be signalled and killed meanwhile.
+    [[nodiscard]] start_result start(const signal_state& signals, const terminal& screen,
+                                     bool hand_terminal_over);
+
+    // Why the program could not be executed, from errno; its process is about to end then. 0 if it
+    // has taken over, if the process ended before, or if nothing is known yet. Never waits.
+    [[nodiscard]] static int failure_in(const posix::descriptor& report) noexcept;
 
 private:
     [[nodiscard]] int execute() const noexcept;

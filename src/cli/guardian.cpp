@@ -255,24 +255,40 @@ private:
             options_.command,
             context_.environment,
             {"MONOLOCK_NAME=" + options_.name, "MONOLOCK_TOKEN=" + std::to_string(held_.token())}};
-        const auto outcome = what.start(context_.signals, context_.screen, hand_terminal_over_);
-        if (outcome.error_number != 0) {
-            complain("cannot run " + telemetry::quoted(options_.command.front()) + ": " +
-                     std::system_category().message(outcome.error_number));
-            return to_int(outcome.executing ? of_failed_exec(outcome.error_number)
-                                            : exit_code::system_failure);
+        auto result = what.start(context_.signals, context_.screen, hand_terminal_over_);
+        if (result.error_number != 0) {
+            say_cannot_run(result.error_number);
+            return to_int(exit_code::system_failure);
         }
-        job_.emplace(outcome.process);
-        context_.page.set_group(outcome.process);
+        // From here on, not only once the program has taken over: what is not yet executed is
+        // watched too, so that it does not begin with the lock lost.
+        exec_report_ = std::move(result.report);
+        job_.emplace(result.process);
+        context_.page.set_group(result.process);
         // As of now: the wrapper enforces what it reads there from `started` on, and the grant may
         // be many leases old.
         context_.page.publish(held_.confirmed_until());
-        line_.send({.kind = message_kind::started, .value = outcome.process});
+        line_.send({.kind = message_kind::started, .value = result.process});
         let_go_of_standard_input_and_output();
         return std::nullopt;
     }
 
-    // Until the command has ended by itself, or nothing of the job is left.
+    void say_cannot_run(int error_number) const {
+        complain("cannot run " + telemetry::quoted(options_.command.front()) + ": " +
+                 std::system_category().message(error_number));
+    }
+
+    // The program has taken over, or could not.
+    void take_exec_report() {
+        exec_failure_ = command::failure_in(exec_report_);
+        exec_report_.reset();
+        if (exec_failure_ != 0) {
+            say_cannot_run(exec_failure_);
+        }
+    }
+
+    // Until the command has ended by itself (or could not be executed), or nothing of the job is
+    // left.
     void watch() {
         posix::boot_timer timer;
         const nanoseconds lead = kill_lead(options_.lease);
@@ -283,9 +299,12 @@ private:
                     ? plan.next()
                     : std::min(plan.next(), boot_clock::now() + publish_interval(options_.lease));
             timer.set(next.time_since_epoch());
-            const auto ready =
-                wait_readable<4>({line_.descriptor(), child_events_.get(),
-                                  loss_reported_ ? -1 : lost_.get(), timer.descriptor()});
+            const auto ready = wait_readable<5>({line_.descriptor(), child_events_.get(),
+                                                 loss_reported_ ? -1 : lost_.get(),
+                                                 timer.descriptor(), exec_report_.get()});
+            if (ready[4]) {
+                take_exec_report();
+            }
             if (ready[0]) {
                 obey(next_order());
             }
@@ -341,6 +360,10 @@ private:
             case loss_plan::action::none:
                 return;
             case loss_plan::action::terminate:
+                if (exec_report_) {
+                    // Nothing to tell: it has not begun, and must not begin any more.
+                    return act(loss_plan::action::kill);
+                }
                 if (context_.page.claim_terminate()) {
                     job_->signal_group(SIGTERM);
                     job_->signal_group(SIGCONT);  // a stopped job must be able to obey
@@ -385,14 +408,20 @@ private:
             job_->kill_all();
         }
         context_.page.set_group(0);
+        if (exec_report_) {
+            take_exec_report();  // its process may have been seen to end first
+        }
         // The release looks once more, so this may be the first to hear of a loss.
         std::error_code loss;
         held_.release(loss);
-        if (loss && !loss_reported_) {
+        if (loss && !loss_reported_ && exec_failure_ == 0) {
             report_loss(loss);
         }
-        return stopping_ || loss_reported_ || wrapper_gone_ ? to_int(exit_code::lock_lost)
-                                                            : of_wait_status(*job_->status());
+        if (stopping_ || loss_reported_ || wrapper_gone_) {
+            return to_int(exit_code::lock_lost);
+        }
+        return exec_failure_ != 0 ? to_int(of_failed_exec(exec_failure_))
+                                  : of_wait_status(*job_->status());
     }
 
     const run_context& context_;
@@ -404,6 +433,8 @@ private:
     posix::descriptor child_events_;
     lock held_;
     std::optional<job> job_;
+    posix::descriptor exec_report_;  // until the program has taken over or could not
+    int exec_failure_ = 0;           // from errno
     std::optional<std::string> unsaid_;
     std::optional<std::string> owner_;  // who has the lock instead, in words
     bool wrapper_gone_ = false;

@@ -36,13 +36,13 @@ protected:
         posix::descriptor writer{ends[1]};
         EXPECT_EQ(dup2(writer.get(), 9), 9);
         command shell{{"sh", "-c", script}, environ, {}};
-        const auto outcome = shell.start(signal_state::capture(), terminal{}, false);
-        EXPECT_EQ(outcome.error_number, 0);
+        const auto result = shell.start(signal_state::capture(), terminal{}, false);
+        EXPECT_EQ(result.error_number, 0);
         close(9);
         writer.reset();
         char byte = 0;
         EXPECT_EQ(read(alive_.get(), &byte, 1), 1);
-        return job{outcome.process};
+        return job{result.process};
     }
 
     // Whether the last process is gone within the time.
@@ -117,15 +117,20 @@ TEST_F(running_job, stops_and_continuations_are_news) {
 }
 
 TEST(command, failures_are_told_apart) {
-    const auto outcome_of = [](const char* program) {
+    const auto failure_of = [](const char* program) {
         command what{{program}, environ, {}};
-        return what.start(signal_state::capture(), terminal{}, false);
+        const auto result = what.start(signal_state::capture(), terminal{}, false);
+        EXPECT_EQ(result.error_number, 0);
+        pollfd report{.fd = result.report.get(), .events = POLLIN, .revents = 0};
+        EXPECT_EQ(poll(&report, 1, -1), 1);
+        waitpid(result.process, nullptr, 0);
+        return command::failure_in(result.report);
     };
-    EXPECT_EQ(outcome_of("no-such-program-anywhere").error_number, ENOENT);
-    EXPECT_EQ(outcome_of("").error_number, ENOENT);
-    EXPECT_EQ(outcome_of("/etc/passwd").error_number, EACCES);
-    EXPECT_EQ(outcome_of("/").error_number, EACCES);
-    EXPECT_TRUE(outcome_of("/").executing);
+    EXPECT_EQ(failure_of("no-such-program-anywhere"), ENOENT);
+    EXPECT_EQ(failure_of(""), ENOENT);
+    EXPECT_EQ(failure_of("/etc/passwd"), EACCES);
+    EXPECT_EQ(failure_of("/"), EACCES);
+    EXPECT_EQ(failure_of("true"), 0);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace monolock::cli {
 enum class message_kind : int {
     // From the guardian.
     granted,   // with a duplicate of the claim's descriptor; it waits for `go`
-    started,   // the command runs; value: its process (and group)
+    started,   // the command has a process; value: which (and its group)
     stopped,   // the command was stopped; value: by which signal
     finished,  // nothing of the job is left and the lock is released; value: the exit status
     // From the wrapper.

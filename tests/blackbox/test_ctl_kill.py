@@ -11,6 +11,7 @@ import time
 import pytest
 
 from ctl import Run, ScriptedServer, processes_of
+from ctl_exec import HeldProgram
 from support.waiting import scaled, wait_until
 
 PIPELINE = ("sh", "-c", "sleep 60 | sleep 60")
@@ -128,6 +129,20 @@ def test_sigkill_of_the_guardian(scripted):
             wait_until(lambda: scripted.claim(name).ended_at, "the claim ended")
             assert not processes_of(name)
     assert not witness.too_early
+
+
+@pytest.mark.parametrize("who", ["wrapper", "guardian"])
+def test_sigkill_while_the_command_is_executed(scripted, tmp_path, who):
+    """It has not begun, and never does."""
+    with HeldProgram(tmp_path) as program, Lifeline() as life:
+        with life.run(scripted, "n", str(program.path), options=["--lease", "30s"]) as run:
+            wait_until(program.is_asked_for, "somebody executes it")
+            os.kill(run.pid if who == "wrapper" else run.guardian, signal.SIGKILL)
+            life.wait_all_gone()
+            wait_until(lambda: scripted.claim("n").ended_at, "the claim ended")
+        program.let_go()
+        time.sleep(0.2)
+        assert not program.ran()
 
 
 def test_sigkill_of_the_wrapper_while_queued(scripted):

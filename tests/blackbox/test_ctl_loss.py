@@ -312,3 +312,31 @@ def test_a_command_that_takes_long_to_execute_keeps_its_lock(scripted, tmp_path)
             assert scripted.claim("n").ended_at is None
             program.let_go()
             assert run.end() == (0, "", "") and program.ran()
+
+
+def ignore_term():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize("how", ["error", "reset", "silence", "stopped guardian"])
+def test_a_command_that_has_not_begun_at_the_loss_never_begins(scripted, tmp_path, how):
+    """It is killed at once: one that ignores TERM would begin in the grace, with the lock lost."""
+    announced = how in ("error", "reset")
+    options = ["--lease", "60s", "--grace", "17s"] if announced else ["--lease", "2s"]
+    with HeldProgram(tmp_path) as program:
+        with Run(scripted, "n", str(program.path), options=options, preexec_fn=ignore_term) as run:
+            wait_until(program.is_asked_for, "somebody executes it")
+            if how == "error":
+                scripted.send_error(scripted.claim("n"), 0x02)
+            elif how == "reset":
+                scripted.reset(scripted.claim("n"))
+            elif how == "silence":
+                scripted.silent = True
+            else:
+                os.kill(run.guardian, signal.SIGSTOP)
+            status, out, err = run.end()
+            why = {"silence": "silent", "stopped guardian": "guardian"}.get(how, "lost")
+            assert status == 76 and out == "" and why in err
+            program.let_go()
+            time.sleep(0.2)
+            assert not program.ran()

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from ctl import Run, ScriptedServer, processes_of, state
+from ctl_exec import HeldProgram
 from support.waiting import scaled, tried_again, wait_until
 
 PASSED_ON = ["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"]
@@ -109,6 +110,19 @@ def test_the_command_starts_with_our_signal_state(scripted):
     fields = dict(line.split(":\t") for line in inside.splitlines())
     assert int(fields["SigBlk"], 16) == 0
     assert int(fields["SigIgn"], 16) & (1 << (signal.SIGCHLD - 1) | 1 << (signal.SIGTTOU - 1)) == 0
+
+
+@pytest.mark.parametrize("name", ["TERM", "INT", "HUP"])
+def test_a_signal_while_the_command_is_executed(scripted, tmp_path, name):
+    """It has not begun, and never does."""
+    with HeldProgram(tmp_path) as program, Run(scripted, "n", str(program.path)) as run:
+        wait_until(program.is_asked_for, "somebody executes it")
+        run.signal(number_of(name))
+        assert run.end() == (128 + number_of(name), "", "")
+        wait_until(lambda: scripted.claim("n").ended_at, "the lock released")
+        program.let_go()
+        time.sleep(0.2)
+        assert not program.ran()
 
 
 # --- L5
