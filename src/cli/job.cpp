@@ -59,10 +59,21 @@ std::optional<pid_t> parent_of(pid_t process) noexcept {
     return parse_number(line.substr(name_end + to_parent));
 }
 
-// See spare_present_children. Written before there is a second process.
-std::vector<pid_t>& spared() noexcept {
-    static std::vector<pid_t> processes;
-    return processes;
+// See spare_present_children.
+struct earlier_children {
+    bool any = false;          // as the kernel says, whatever /proc shows
+    std::vector<pid_t> known;  // as /proc shows
+};
+
+earlier_children& spared() noexcept {
+    static earlier_children children;
+    return children;
+}
+
+// Whether this process has such a child, dead ones that wait to be reaped included.
+bool has_child(idtype_t kind, pid_t number) noexcept {
+    siginfo_t ignored{};
+    return waitid(kind, static_cast<id_t>(number), &ignored, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 // Calls `seen` with every child of this process. (The kernel's own list of children is a build
@@ -78,7 +89,8 @@ void for_each_child(Seen seen) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this call's own
     while (const dirent* const entry = readdir(folder.get())) {
         const auto process = parse_number(entry->d_name);
-        if (process && parent_of(*process) == self) {
+        // The second look is for a /proc of another namespace, where numbers mean others.
+        if (process && parent_of(*process) == self && has_child(P_PID, *process)) {
             seen(*process);
         }
     }
@@ -88,12 +100,25 @@ void for_each_child(Seen seen) {
 bool kill_children() noexcept {
     bool any = false;
     for_each_child([&any](pid_t child) {
-        if (std::ranges::find(spared(), child) == spared().end()) {
+        const auto& known = spared().known;
+        if (std::ranges::find(known, child) == known.end()) {
             kill(child, SIGKILL);
             any = true;
         }
     });
     return any;
+}
+
+// Kills what can be found. When a child is left, this says whether it is one of the job's.
+bool kill_the_rest(pid_t group) noexcept {
+    const bool in_group = group > 0 && has_child(P_PGID, group);
+    if (in_group) {
+        kill(-group, SIGKILL);  // who could not be signalled may be able to be now
+    }
+    const bool shown = kill_children();
+    // /proc may be missing, or hide what runs under another user's rights. So the kernel's word
+    // counts, unless what it speaks of may be a child from before the job.
+    return in_group || shown || !spared().any;
 }
 
 void wait_for_a_death() noexcept {
@@ -119,7 +144,7 @@ bool reap_each(int flags, Seen seen) noexcept {
             return false;
         }
         if (WIFEXITED(status) || WIFSIGNALED(status)) {
-            std::erase(spared(), process);  // the number may be another's from now on
+            std::erase(spared().known, process);  // the number may be another's from now on
         }
         seen(process, status);
     }
@@ -132,7 +157,7 @@ void kill_and_reap(pid_t group, Seen seen) noexcept {
     if (group > 0) {
         kill(-group, SIGKILL);
     }
-    while (reap_each(0, seen) && kill_children()) {
+    while (reap_each(0, seen) && kill_the_rest(group)) {
         wait_for_a_death();
     }
 }
@@ -144,7 +169,12 @@ void become_subreaper() noexcept {
 }
 
 void spare_present_children() {
-    for_each_child([](pid_t child) { spared().push_back(child); });
+    spared().any = has_child(P_ALL, 0);
+    for_each_child([](pid_t child) { spared().known.push_back(child); });
+}
+
+void forget_spared_children() noexcept {
+    spared() = {};
 }
 
 void kill_descendants(pid_t group) noexcept {

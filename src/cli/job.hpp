@@ -11,12 +11,17 @@ namespace monolock::cli {
 void become_subreaper() noexcept;
 
 // Remembers the children that the calling process has already: a program that called exec may have
-// left it some. They are nobody's job, and neither this process nor one forked from it kills them.
+// left it some. They are nobody's job and are not killed.
 void spare_present_children();
+// In a process forked from it, whose children they are not: their numbers may become those of its
+// own.
+void forget_spared_children() noexcept;
 
 // Kills the process group (0: none) and every descendant of the calling process, those that left
 // the group too, and reaps until none is left. SIGCHLD must be blocked. Returns only then: a
-// process stuck in the kernel, or one that runs under another user's rights, is waited for.
+// process stuck in the kernel, or one that runs under another user's rights, is waited for, and so
+// is one that left the group if /proc does not show it. (Unless there are spared children, which it
+// could not be told from.)
 void kill_descendants(pid_t group) noexcept;
 
 // The command, its process group, and whatever descends from it. One thread; a subreaper.

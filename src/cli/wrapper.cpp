@@ -217,6 +217,7 @@ private:
 int become_guardian(const run_context& context, const link& line) {
     setpgid(0, 0);
     block_for_guardian();
+    forget_spared_children();
     become_subreaper();
     return run_guardian(context, line);
 }

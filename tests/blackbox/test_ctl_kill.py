@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from ctl import Run, ScriptedServer, processes_of
+from ctl import Run, ScriptedServer, binary, children, clean_environment, processes_of, run_words, stat_fields, state
 from ctl_exec import HeldProgram
-from support.waiting import scaled, wait_until
+from support.waiting import scaled, stays_true, wait_until
 
 PIPELINE = ("sh", "-c", "sleep 60 | sleep 60")
 
@@ -152,6 +152,67 @@ def test_sigkill_of_the_wrapper_while_queued(scripted):
         run.signal(signal.SIGKILL)
         wait_until(lambda: claim.ended_at, "the place in the queue given up", within=1)
         life.wait_all_gone()
+
+
+# Mounts over /proc so that it shows nobody, or nobody of another user.
+NO_PROC = "mount -t tmpfs none /proc"
+OWN_PROC = "mount -t proc -o hidepid=2 proc /proc"
+
+# A user who may become another one.
+SOMEBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+setuid", "--ambient-caps=+setuid")
+
+# Takes the rights of another user, and notes when it was alive until it is told to end.
+UNTOUCHABLE = """
+import os, sys, time
+os.setresuid(0, 0, 0)
+with open(sys.argv[1], "w") as diary:
+    print("ready", flush=True)
+    while not os.path.exists(sys.argv[2]):
+        print(time.monotonic(), file=diary, flush=True)
+        time.sleep(0.002)
+"""
+
+
+def where_proc_shows_less(mount, *user):
+    """Words to put before a command. Skips the test where that cannot be had."""
+    prefix = ("unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh", *user)
+    tried = subprocess.run([*prefix, binary(), "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if tried.returncode != 0:
+        pytest.skip(f"no such /proc can be had here: {tried.stderr.strip()}")
+    return prefix
+
+
+@pytest.mark.parametrize("mount", [NO_PROC, OWN_PROC])
+@pytest.mark.parametrize("who", ["wrapper", "guardian"])
+def test_a_job_that_neither_dies_nor_shows_is_waited_for(scripted, tmp_path, mount, who):
+    diary, stop = tmp_path / "diary", tmp_path / "stop"
+    prefix = where_proc_shows_less(mount, *SOMEBODY)
+    with Run(scripted, "n", "python3", "-c", UNTOUCHABLE, str(diary), str(stop), prefix=prefix) as run:
+        try:
+            assert run.line() == "ready"
+            claim = scripted.claim("n")
+            os.kill(run.pid if who == "wrapper" else run.guardian, signal.SIGKILL)
+            stays_true(lambda: claim.ended_at is None, "the lock is held", 0.5)
+        finally:
+            stop.touch()
+        wait_until(lambda: claim.ended_at, "the claim ended")
+        assert float(diary.read_text().split()[-1]) < claim.ended_at
+
+
+def test_a_child_from_before_the_run_is_not_waited_for_where_proc_is_missing(scripted):
+    prefix = where_proc_shows_less(NO_PROC)
+    script = f"sleep 60 >&- 2>&- & exec {binary()} " + " ".join(run_words(scripted, "n", "sleep", "60"))
+    run = subprocess.Popen([*prefix, "sh", "-c", script], env=clean_environment(), stderr=subprocess.DEVNULL)
+    try:
+        command = wait_until(lambda: processes_of("n"), "the command")[0]
+        guardian = int(stat_fields(command)[1])
+        helper = next(child for child in children(run.pid) if child != guardian)
+        os.kill(guardian, signal.SIGKILL)
+        assert run.wait(10) == 76
+        assert state(command) is None and state(helper) == "S"
+    finally:
+        run.kill()
+        os.kill(helper, signal.SIGKILL)
 
 
 def test_sigkill_of_both_kills_the_command(scripted):
