@@ -282,9 +282,10 @@ private:
         bool served = false;
         {
             auto held = acquire(lock, lease, *told, calm);
-            served = held && told->grant(held.token(), held.confirmed_until().time_since_epoch());
+            const auto until = held.confirmed_until();
+            served = held && told->grant(held.token(), until.time_since_epoch());
             if (served) {
-                work(held, told);
+                work(held, told, until);
             }
         }
         client_->give_lock_back(lock);
@@ -315,12 +316,13 @@ private:
         return held;
     }
 
-    void work(lock& held, const std::shared_ptr<told_claim>& told) {
+    // It is told already that the claim is confirmed until then.
+    void work(lock& held, const std::shared_ptr<told_claim>& told,
+              boot_clock::time_point until) {
         const bool cheat = (*options_)["--cheat"] != 0;
         if (!cheat) {
             held.on_loss([told](std::error_code why) { told->lose(reason_of(why)); });
         }
-        auto until = held.confirmed_until();
         const auto end =
             recorder::now() + draw("--hold-max", milliseconds{(*options_)["--hold-min"]});
         // In calm nobody keeps the others waiting.
