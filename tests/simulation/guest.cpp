@@ -28,6 +28,7 @@ core::receive_result claim_session::receive(std::span<std::byte> into) noexcept 
         return {};
     }
     note_reading();
+    shard.look_for_unread(*host_);
     const io_result got = host_->stream().read(into);
     core::receive_result result;
     switch (got.status) {

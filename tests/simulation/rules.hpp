@@ -70,6 +70,7 @@ struct claim_record {
     bool alert_sent = false;  // a fatal one
     bool write_short = false;
     sim_time short_write_at{0};  // the last one
+    sim_time unblocked_at{0};    // when all that was held back was out
     bool write_failed = false;
     bool touched = false;
 

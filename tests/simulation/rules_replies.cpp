@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <sstream>
+#include <utility>
 #include <variant>
 
 #include "simulation/rules.hpp"
@@ -121,9 +122,11 @@ void rules::wrote(claim_record& who, std::span<const std::byte> taken, std::size
     if (who.write_short && who.session != nullptr && !taken.empty()) {
         check_mandate(who, "what was held back is written");
     }
-    who.write_short = taken.size() < offered;
+    const bool was_short = std::exchange(who.write_short, taken.size() < offered);
     if (who.write_short) {
         who.short_write_at = world_->events.now();
+    } else if (was_short) {
+        who.unblocked_at = world_->events.now();
     }
     while (!taken.empty()) {
         std::size_t used = 0;

@@ -279,13 +279,18 @@ void server_shard::judge_due() {
 
 void server_shard::look_for_unread() const {
     for (const auto& [id, who] : guests_) {
-        const bool reads = who->session && !who->session->dropped;
-        const sim_time arrived = reads ? who->stream().oldest_unread() : never;
-        if (arrived != never) {
-            const sim_time since =
-                std::max({arrived, last_stop_end_, who->admitted_at, who->last_receive});
-            rules_->left_unread(who->record(), world_->events.now() - since);
-        }
+        look_for_unread(*who);
+    }
+}
+
+// Before each receive too: a turn in which a lease is judged reads what nobody was woken for.
+void server_shard::look_for_unread(const guest& who) const {
+    const bool reads = who.session && !who.session->dropped;
+    const sim_time arrived = reads ? who.stream().oldest_unread() : never;
+    if (arrived != never) {
+        const sim_time since = std::max({arrived, last_stop_end_, who.admitted_at, who.last_receive,
+                                         who.record().unblocked_at});
+        rules_->left_unread(who.record(), world_->events.now() - since);
     }
 }
 

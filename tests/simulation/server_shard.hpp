@@ -113,6 +113,7 @@ private:
     void serve_ready();
     void judge_due();
     void look_for_unread() const;
+    void look_for_unread(const guest& who) const;
     void arm_timer();
     void bury();
 
