@@ -403,18 +403,20 @@ void honest_client::leave() {
 // ---- the outside
 
 // A stopped process is not stopped further: it would never go on.
-void honest_client::stop_for(sim_time pause) {
+bool honest_client::stop_for(sim_time pause) {
     if (stopped()) {
-        return;
+        return false;
     }
     stopped_until_ = world_->events.now() + pause;
     if (link_ != nullptr) {
         world_->told.stops_for(link_->id(), world_->events.now(), stopped_until_);
     }
     world_->log.note(self(), "stopped for {} us", pause.count() / 1000);
+    return true;
 }
 
-void honest_client::crash() {
+bool honest_client::crash() {
+    const bool busy = at_ != phase::resting;
     world_->log.note(self(), "crashes");
     if (link_ != nullptr) {
         world_->told.ends(link_->id(), world_->events.now());
@@ -424,9 +426,11 @@ void honest_client::crash() {
     stopped_until_ = world_->events.now();
     refused_ = nullptr;
     rest();
+    return busy;
 }
 
-void honest_client::vanish() {
+bool honest_client::vanish() {
+    const bool connected = link_ != nullptr;
     world_->log.note(self(), "vanishes");
     if (link_ != nullptr) {
         world_->told.vanishes(link_->id(), world_->events.now());
@@ -436,6 +440,7 @@ void honest_client::vanish() {
     stopped_until_ = world_->events.now();
     refused_ = nullptr;
     rest();
+    return connected;
 }
 
 void honest_client::calm_down(sim_time quiet_from) {

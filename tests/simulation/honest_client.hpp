@@ -23,10 +23,10 @@ public:
     void start();
     void on_ready(connection& link) override;
 
-    // ---- the outside
-    void stop_for(sim_time pause);
-    void crash();
-    void vanish();
+    // ---- the outside. Each says whether that interrupted anything.
+    bool stop_for(sim_time pause);
+    bool crash();
+    bool vanish();
     // Faults are over, and so are their consequences from then on: one more claim, to be served,
     // and then no more.
     void calm_down(sim_time quiet_from);

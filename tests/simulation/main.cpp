@@ -105,7 +105,7 @@ void print_counts(const tally& sum) {
 }
 
 void print_faults(const tally& sum) {
-    std::cout << "faults injected\n";
+    std::cout << "faults that had an effect\n";
     line("server stopped within a turn", sum.server_stops);
     line("client stopped within a turn", sum.client_stops);
     line("accepting failed", sum.accept_failures);

@@ -89,11 +89,13 @@ io_result connection::write(side end, std::span<const std::byte> bytes) {
     return {.status = io_status::done, .count = count};
 }
 
-void connection::shut_down_sending(side end) {
-    if (at(end).error == trouble::none && !pipe_from(end).fin_sent) {
-        world_->log.note({name_of(end)}, "connection {}: half-closed", id_);
-        send_fin(end);
+bool connection::shut_down_sending(side end) {
+    if (at(end).error != trouble::none || pipe_from(end).fin_sent) {
+        return false;
     }
+    world_->log.note({name_of(end)}, "connection {}: half-closed", id_);
+    send_fin(end);
+    return true;
 }
 
 void connection::close(side end) {
@@ -270,24 +272,26 @@ void connection::tell(side end) {
 
 // ---- faults
 
-void connection::stall(side from, sim_time until) {
+bool connection::stall(side from, sim_time until) {
     pipe& out = pipe_from(from);
     troubled_ = true;
     if (until <= out.stalled_until) {
-        return;
+        return false;
     }
     out.stalled_until = until;
+    const bool anybody_there = is_open(side::client) || is_open(side::server);
     const bool up = from == side::client;
     if (until == never) {
         world_->log.note(network_actor(id_), up ? "the client's packets are dropped from now on"
                                                 : "the server's packets are dropped from now on");
-        return;
+        return anybody_there;
     }
     world_->log.note(
         network_actor(id_),
         up ? "the client's packets stall for {} us" : "the server's packets stall for {} us",
         (until - world_->events.now()).count() / 1000);
     world_->events.at(until, [this, from] { resume(from); });
+    return anybody_there;
 }
 
 // What was lost has been sent again, acknowledgements included.
@@ -303,16 +307,17 @@ void connection::resume(side from) {
     }
 }
 
-void connection::give_up(side end) {
+bool connection::give_up(side end) {
     end_point& mine = at(end);
     if (mine.life != end_state::open || mine.error != trouble::none) {
-        return;
+        return false;
     }
     troubled_ = true;
     world_->log.note({name_of(end)}, "gives up connection {}: ETIMEDOUT", id_);
     mine.error = trouble::timed_out;
     forget_outgoing(end);
     tell(end);
+    return true;
 }
 
 void connection::vanish(side end, sim_time until) {

@@ -71,16 +71,17 @@ public:
     void own(side end, socket_owner* owner) noexcept { at(end).owner = owner; }
     [[nodiscard]] io_result read(side end, std::span<std::byte> into);
     [[nodiscard]] io_result write(side end, std::span<const std::byte> bytes);
-    void shut_down_sending(side end);
-    void close(side end);  // also what the kernel does when the process dies
-    void abort(side end);  // close with RST whatever was read
+    bool shut_down_sending(side end);  // false if that was no news
+    void close(side end);              // also what the kernel does when the process dies
+    void abort(side end);              // close with RST whatever was read
     [[nodiscard]] bool readable(side end) const noexcept;
     [[nodiscard]] bool writable(side end) const noexcept;
 
-    // Faults. Packets that `from` sends do not get through before `until`.
-    void stall(side from, sim_time until);
+    // Faults, the first two of which say whether that changes anything for anybody. Packets that
+    // `from` sends do not get through before `until`.
+    bool stall(side from, sim_time until);
     // The kernel gives the connection up: ETIMEDOUT.
-    void give_up(side end);
+    bool give_up(side end);
     // The machine is gone without a word until `until`; a machine that comes back knows nothing of
     // the connection.
     void vanish(side end, sim_time until);

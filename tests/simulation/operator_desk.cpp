@@ -170,6 +170,9 @@ void operator_desk::end_waiter(server_shard& of, const operator_order& what, cor
 void operator_desk::end(server_shard& of, const operator_order& what, operator_answer answer,
                         core::connected_session& who) {
     const std::uint32_t id = id_of(who);
+    world_->count(what.waiter  ? fault::admin_kick
+                  : what.token ? fault::admin_release_by_token
+                               : fault::admin_release);
     world_->log.note(operator_actor, "ends connection {}", id);
     rules_->answered(what, answer, id);
     of.end_by_operator(who);

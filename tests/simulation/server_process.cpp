@@ -96,22 +96,25 @@ void server_process::put_in_mandate(bool now) {
     tokens_change();
 }
 
-void server_process::lapse_mandate(sim_time until) {
+bool server_process::lapse_mandate(sim_time until) {
+    const bool was_in_force = in_mandate_;
     put_in_mandate(false);
     world_->events.at(until, [this, mine = ++lapses_] {
         if (mine == lapses_ && alive_) {
             put_in_mandate(true);
         }
     });
+    return was_in_force;
 }
 
-void server_process::refuse_tokens(sim_time until, milliseconds longest) {
+bool server_process::refuse_tokens(sim_time until, milliseconds longest) {
     limit_tokens(longest);
     world_->events.at(until, [this, mine = ++refusals_] {
         if (mine == refusals_ && alive_) {
             limit_tokens(std::nullopt);
         }
     });
+    return longest < world_->plan.lease_max;
 }
 
 // A connection wakes one shard that sleeps; who is awake looks anyway.
@@ -183,7 +186,7 @@ void server_process::raise_descriptor_limit(int most) {
     others_gave_back_at_ = world_->events.now();
 }
 
-void server_process::take_descriptors(sim_time until, int spare) {
+bool server_process::take_descriptors(sim_time until, int spare) {
     const std::uint32_t mine = ++withholding_;
     const int count = std::max(0, slots_.free() - spare);
     slots_.withhold(count);
@@ -197,19 +200,22 @@ void server_process::take_descriptors(sim_time until, int spare) {
             others_gave_back_at_ = world_->events.now();
         }
     });
+    return count > 0;
 }
 
 // ---- the control loop
 
-void server_process::stop_for(sim_time pause) {
+bool server_process::stop_for(sim_time pause) {
     world_->log.note(server_actor, "stopped for {} us", pause.count() / 1000);
+    bool any = false;
     for (const auto& shard : shards_) {
-        shard->stop_for(pause);
+        any = shard->stop_for(pause) || any;
     }
+    return any;
 }
 
-void server_process::stop_shard_for(sim_time pause) {
-    shards_[world_->random.below(shards_.size())]->stop_for(pause);
+bool server_process::stop_shard_for(sim_time pause) {
+    return shards_[world_->random.below(shards_.size())]->stop_for(pause);
 }
 
 // What was begun before is told before; between two shards others may have their turn.

@@ -41,21 +41,22 @@ public:
     server_process& operator=(const server_process&) = delete;
     ~server_process();
 
-    // ---- the outside. May be called while shards are stopped in a turn.
+    // ---- the outside. May be called while shards are stopped in a turn. What returns something
+    // says whether it changed anything.
     void connection_arrives(connection& link);
-    void stop_for(sim_time pause);        // SIGSTOP
-    void stop_shard_for(sim_time pause);  // one thread gets no processor
+    bool stop_for(sim_time pause);        // SIGSTOP
+    bool stop_shard_for(sim_time pause);  // one thread gets no processor
     void crash();                         // its kernel closes everything
     void power_cut(sim_time until);
     void terminate();                                  // SIGTERM
     void reload(const access_file& access);            // SIGHUP
-    void take_descriptors(sim_time until, int spare);  // others do, all but so many
+    bool take_descriptors(sim_time until, int spare);  // others do, all but so many
     void raise_descriptor_limit(int most);
     // Whoever has a longer lease gets no token until then; then all shards are told to try again.
-    void refuse_tokens(sim_time until, milliseconds longest);
+    bool refuse_tokens(sim_time until, milliseconds longest);
     // As one of several servers whose promise to stop in time is extended late: until then it may
     // not act, and there is no token.
-    void lapse_mandate(sim_time until);
+    bool lapse_mandate(sim_time until);
 
     [[nodiscard]] unsigned number() const noexcept { return number_; }
     [[nodiscard]] bool alive() const noexcept { return alive_; }

@@ -175,13 +175,14 @@ void server_shard::stop_here(sim_time pause) {
 }
 
 // A stopped process is not stopped further: it would never go on.
-void server_shard::stop_for(sim_time pause) {
+bool server_shard::stop_for(sim_time pause) {
     if (world_->events.now() < stopped_until_) {
-        return;
+        return false;
     }
     stopped_until_ = world_->events.now() + pause;
     last_stop_end_ = std::max(last_stop_end_, stopped_until_);
     world_->log.note(self_, "stopped for {} us", pause.count() / 1000);
+    return true;
 }
 
 nanoseconds server_shard::last_stop_end() const noexcept {

@@ -59,7 +59,7 @@ public:
 
     // ---- from any thread
     void post(message what);
-    void stop_for(sim_time pause);
+    bool stop_for(sim_time pause);  // false if it is stopped already
     // The backlog is not empty. Says whether this shard was asleep and will look.
     bool wake_for_backlog();
 

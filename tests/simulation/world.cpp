@@ -38,12 +38,13 @@ private:
 
     void schedule_fault();
     [[nodiscard]] fault draw_fault();
-    void strike(fault kind);
-    void strike_link(fault kind, connection& link);
-    void strike_client(fault kind, honest_client& who);
-    void strike_server(fault kind);
+    // All say whether it had an effect, but for the operator, whose desk counts its own.
+    [[nodiscard]] bool strike(fault kind);
+    [[nodiscard]] bool strike_link(fault kind, connection& link);
+    [[nodiscard]] bool strike_client(fault kind, honest_client& who);
+    [[nodiscard]] bool strike_server(fault kind);
     void ask_operator(fault kind);
-    void clog_next(std::size_t first, std::size_t end, sim_time each);
+    bool clog_next(std::size_t first, std::size_t end, sim_time each);
     [[nodiscard]] sim_time draw_outage();
     [[nodiscard]] std::size_t draw_victim();
     [[nodiscard]] connection* draw_link();
@@ -168,7 +169,9 @@ void whole_world::schedule_fault() {
     const sim_time gap = world_.random.between(sim_time{1us}, 2 * world_.plan.fault_gap);
     world_.events.in(gap, [this] {
         if (!calm_) {
-            strike(draw_fault());
+            if (const fault kind = draw_fault(); strike(kind)) {
+                world_.count(kind);
+            }
             schedule_fault();
         }
     });
@@ -203,7 +206,7 @@ connection* whole_world::draw_link() {
     return recent == 0 ? nullptr : links_[links_.size() - 1 - world_.random.below(recent)].get();
 }
 
-void whole_world::strike(fault kind) {
+bool whole_world::strike(fault kind) {
     switch (kind) {
         case fault::clog:
         case fault::stall_up:
@@ -213,16 +216,14 @@ void whole_world::strike(fault kind) {
         case fault::drop_both:
         case fault::server_verdict:
         case fault::client_verdict:
-        case fault::half_close:
-            if (connection* const link = draw_link()) {
-                strike_link(kind, *link);
-            }
-            return;
+        case fault::half_close: {
+            connection* const link = draw_link();
+            return link != nullptr && strike_link(kind, *link);
+        }
         case fault::client_crash:
         case fault::client_vanish:
         case fault::client_pause:
-            strike_client(kind, *clients_[draw_victim()]);
-            return;
+            return strike_client(kind, *clients_[draw_victim()]);
         case fault::server_pause:
         case fault::shard_pause:
         case fault::descriptors_taken:
@@ -231,10 +232,7 @@ void whole_world::strike(fault kind) {
         case fault::server_crash:
         case fault::server_power_cut:
         case fault::server_shutdown:
-            if (processes_.back()->serves()) {
-                strike_server(kind);
-            }
-            return;
+            return processes_.back()->serves() && strike_server(kind);
         case fault::admin_list:
         case fault::admin_release:
         case fault::admin_release_by_token:
@@ -242,115 +240,103 @@ void whole_world::strike(fault kind) {
             if (processes_.back()->alive()) {
                 ask_operator(kind);
             }
-            return;
+            return false;
         case fault::clog_round:
-            world_.count(kind);
-            clog_next(0, links_.size(), draw_outage() / world_.plan.clients);
-            return;
+            return clog_next(0, links_.size(), draw_outage() / world_.plan.clients);
         case fault::wall_step:
-            world_.count(kind);
             machine_.wall_steps_ms += world_.random.between(-3'600'000, 3'600'000);
-            return;
+            return true;
         case fault::access_change:
-            world_.count(kind);
             change_access();
-            return;
+            return true;
     }
+    return false;
 }
 
-void whole_world::strike_link(fault kind, connection& link) {
+bool stall_both(connection& link, sim_time until) {
+    const bool up = link.stall(side::client, until);
+    return link.stall(side::server, until) || up;
+}
+
+bool whole_world::strike_link(fault kind, connection& link) {
     const sim_time until = world_.events.now() + draw_outage();
     const bool stalled = link.stalled(side::client) || link.stalled(side::server);
     switch (kind) {
         case fault::clog:
-            link.stall(side::client, until);
-            link.stall(side::server, until);
-            break;
+            return stall_both(link, until);
         case fault::stall_up:
-            link.stall(side::client, until);
-            break;
+            return link.stall(side::client, until);
         case fault::stall_down:
-            link.stall(side::server, until);
-            break;
+            return link.stall(side::server, until);
         case fault::drop_up:
-            link.stall(side::client, never);
-            break;
+            return link.stall(side::client, never);
         case fault::drop_down:
-            link.stall(side::server, never);
-            break;
+            return link.stall(side::server, never);
         case fault::drop_both:
-            link.stall(side::client, never);
-            link.stall(side::server, never);
-            break;
+            return stall_both(link, never);
         case fault::server_verdict:
             // A kernel gives up only on what does not get through.
             if (!stalled) {
                 link.stall(side::server, never);
             }
-            link.give_up(side::server);
-            break;
+            return link.give_up(side::server);
         case fault::client_verdict:
             if (!stalled) {
                 link.stall(side::client, never);
             }
-            link.give_up(side::client);
-            break;
+            return link.give_up(side::client);
         case fault::half_close:
-            if (link.is_open(side::client)) {
-                link.shut_down_sending(side::client);
-            }
-            break;
+            return link.is_open(side::client) && link.shut_down_sending(side::client);
         default:
-            break;
-    }
-    world_.count(kind);
-}
-
-void whole_world::strike_client(fault kind, honest_client& who) {
-    world_.count(kind);
-    if (kind == fault::client_pause) {
-        who.stop_for(draw_outage());
-    } else if (kind == fault::client_crash) {
-        who.crash();
-    } else {
-        who.vanish();
+            return false;
     }
 }
 
-void whole_world::strike_server(fault kind) {
+bool whole_world::strike_client(fault kind, honest_client& who) {
+    return kind == fault::client_pause   ? who.stop_for(draw_outage())
+           : kind == fault::client_crash ? who.crash()
+                                         : who.vanish();
+}
+
+bool whole_world::strike_server(fault kind) {
     server_process& server = *processes_.back();
     const sim_time downtime = world_.random.spread(sim_time{100us}, world_.plan.stop_max);
-    world_.count(kind);
-    if (kind == fault::server_pause) {
-        server.stop_for(draw_outage());
-    } else if (kind == fault::shard_pause) {
-        server.stop_shard_for(draw_outage());
-    } else if (kind == fault::descriptors_taken) {
-        const auto spare = static_cast<int>(world_.random.below(3));
-        server.take_descriptors(world_.events.now() + draw_outage(), spare);
-    } else if (kind == fault::tokens_refused) {
-        const bool all = world_.random.chance(500'000);
-        const milliseconds longest{all ? 0
-                                       : world_.random.between(world_.plan.lease_min.count(),
-                                                               world_.plan.lease_max.count())};
-        server.refuse_tokens(world_.events.now() + draw_outage(), longest);
-    } else if (kind == fault::mandate_lapse) {
-        server.lapse_mandate(world_.events.now() + draw_outage());
-    } else if (kind == fault::server_crash) {
-        server.crash();
-        server_is_gone(downtime);
-    } else if (kind == fault::server_power_cut) {
-        server.power_cut(world_.events.now() + downtime);
-        server_is_gone(downtime);
-    } else {
-        server.terminate();
+    switch (kind) {
+        case fault::server_pause:
+            return server.stop_for(draw_outage());
+        case fault::shard_pause:
+            return server.stop_shard_for(draw_outage());
+        case fault::descriptors_taken: {
+            const auto spare = static_cast<int>(world_.random.below(3));
+            return server.take_descriptors(world_.events.now() + draw_outage(), spare);
+        }
+        case fault::tokens_refused: {
+            const bool all = world_.random.chance(500'000);
+            const milliseconds longest{all ? 0
+                                           : world_.random.between(world_.plan.lease_min.count(),
+                                                                   world_.plan.lease_max.count())};
+            return server.refuse_tokens(world_.events.now() + draw_outage(), longest);
+        }
+        case fault::mandate_lapse:
+            return server.lapse_mandate(world_.events.now() + draw_outage());
+        case fault::server_crash:
+            server.crash();
+            server_is_gone(downtime);
+            return true;
+        case fault::server_power_cut:
+            server.power_cut(world_.events.now() + downtime);
+            server_is_gone(downtime);
+            return true;
+        default:
+            server.terminate();
+            return true;
     }
 }
 
 void whole_world::ask_operator(fault kind) {
     server_process& server = *processes_.back();
-    world_.count(kind);
     if (kind == fault::admin_list) {
+        world_.count(kind);
         operator_.list(server);
     } else if (kind == fault::admin_release) {
         operator_.release(server);
@@ -362,7 +348,7 @@ void whole_world::ask_operator(fault kind) {
 }
 
 // From the oldest connection to the newest that there was, each for a share of the time.
-void whole_world::clog_next(std::size_t first, std::size_t end, sim_time each) {
+bool whole_world::clog_next(std::size_t first, std::size_t end, sim_time each) {
     const auto is_there = [](const auto& link) {
         return link->is_open(side::client) || link->is_open(side::server);
     };
@@ -370,12 +356,12 @@ void whole_world::clog_next(std::size_t first, std::size_t end, sim_time each) {
         ++first;
     }
     if (calm_ || first >= end) {
-        return;
+        return false;
     }
     const sim_time until = world_.events.now() + each;
-    links_[first]->stall(side::client, until);
-    links_[first]->stall(side::server, until);
+    const bool any = stall_both(*links_[first], until);
     world_.events.at(until, [this, first, end, each] { clog_next(first + 1, end, each); });
+    return any;
 }
 
 // ---- the run

@@ -15,9 +15,11 @@ client::client(context& world, harbour& shore, int number)
     change_lease();
 }
 
-void client::change_lease() {
+bool client::change_lease() {
+    const milliseconds before = next_lease_;
     next_lease_ = milliseconds{
         world_->random.spread(world_->plan.lease_min.count(), world_->plan.lease_max.count())};
+    return next_lease_ != before;
 }
 
 milliseconds client::lease() const noexcept {

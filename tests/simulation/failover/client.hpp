@@ -47,7 +47,7 @@ public:
 
     void start() { rest(); }
     // Another lease from its next claim on.
-    void change_lease();
+    bool change_lease();
     // What it hears on a connection.
     void hear(const connection_ptr& link, reply what, std::int64_t term);
 

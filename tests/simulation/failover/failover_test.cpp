@@ -41,6 +41,7 @@ TEST(failover_simulation, every_fault_and_every_ending_occurs) {
     EXPECT_GT(totals.unanswered, 0U);
     EXPECT_GT(totals.applied_late, 0U);
     EXPECT_GT(totals.beliefs_outlived, 0U);
+    EXPECT_GT(totals.raises_awaited, 0U);
     EXPECT_GT(totals.leases_awaited, 0U);
     EXPECT_GT(totals.lowered, 0U);
     EXPECT_GT(totals.stops, 0U);

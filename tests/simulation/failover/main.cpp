@@ -91,7 +91,7 @@ void print(const options& chosen, const tally& sum, std::chrono::duration<double
     line("tries to grant that met the longest lease", sum.leases_awaited);
     line("times that the longest lease was lowered", sum.lowered);
     line("stops within a turn", sum.stops);
-    std::cout << "faults injected\n";
+    std::cout << "faults that had an effect\n";
     for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
         line(to_string(static_cast<fault>(kind)), sum.faults.at(kind));
     }

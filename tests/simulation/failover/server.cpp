@@ -88,22 +88,26 @@ void server::process_ends(sim_time downtime) {
     });
 }
 
-void server::crash(bool told, sim_time downtime) {
+bool server::crash(bool told, sim_time downtime) {
     if (!machine_) {
-        return;
+        return false;
     }
     if (told) {
         turn_away(reply::reset);
     }
     process_ends(downtime);
+    return true;
 }
 
-void server::pause(sim_time how_long) {
-    paused_until_ = std::max(paused_until_, world_->events.now() + how_long);
+bool server::pause(sim_time how_long) {
+    const sim_time before =
+        std::exchange(paused_until_, std::max(paused_until_, world_->events.now() + how_long));
+    return machine_ != nullptr && paused_until_ > before;
 }
 
 // Half of the times after a delay.
-void server::shut_down() {
+bool server::shut_down() {
+    const bool is_news = machine_ && !withdrawn_ && !withdraw_ && !shut_down_;
     const bool delayed = world_->random.chance(500'000);
     (delayed ? withdraw_ : shut_down_) = true;
     wake(world_->events.now());
@@ -116,12 +120,15 @@ void server::shut_down() {
                               }
                           });
     }
+    return is_news;
 }
 
-void server::cut_clients() {
+bool server::cut_clients() {
+    bool any = false;
     for (const connection_ptr& link : accepted_) {
-        link->cut = true;
+        any = !std::exchange(link->cut, true) || any;
     }
+    return any;
 }
 
 // It is active, and not in the midst of something.
@@ -129,10 +136,10 @@ bool server::at_rest() const {
     return is_active() && !in_turn_ && world_->events.now() >= paused_until_;
 }
 
-void server::force(const connection_ptr& link) {
+bool server::force(const connection_ptr& link) {
     const auto at = sessions_.find(link->id);
     if (!at_rest() || at == sessions_.end() || !at->second->owns) {
-        return;
+        return false;
     }
     link->forced = true;
     told_->answers(number_, clock());
@@ -140,19 +147,22 @@ void server::force(const connection_ptr& link) {
         shore_->send(link, reply::error, 0);
     }
     end(*link);
+    return true;
 }
 
-void server::burst() {
+bool server::burst() {
     if (!at_rest() || at(clock()) < machine_->grants_from()) {
-        return;
+        return false;
     }
     const token_range range = machine_->tokens();
     const std::uint64_t least = std::max(range.first, last_token_ + 1);
-    if (least < range.ceiling) {
-        const bool all = world_->random.chance(500'000);
-        last_token_ = all ? range.ceiling - 1 : least + world_->random.below(range.ceiling - least);
-        told_->grants(last_token_);
+    if (least >= range.ceiling) {
+        return false;
     }
+    const bool all = world_->random.chance(500'000);
+    last_token_ = all ? range.ceiling - 1 : least + world_->random.below(range.ceiling - least);
+    told_->grants(last_token_);
+    return true;
 }
 
 bool server::is_active() const {
@@ -370,16 +380,15 @@ void server::send_out(const outgoing& what, nanoseconds reading) {
     carry(what, patience);
 }
 
-sim_time server::store_delay() const {
-    const bool slow = world_->events.now() < path_->slow_until;
+sim_time server::store_delay() {
+    const bool slow = path_->slow.meets_call(*world_);
     const sim_time least{50us};
     const seconds ttl = world_->plan.ttl.at(static_cast<std::size_t>(number_));
     return world_->random.between(least, slow ? sim_time{ttl} / 10 : world_->plan.store_delay_max);
 }
 
 void server::carry(const outgoing& what, sim_time patience) {
-    const sim_time now = world_->events.now();
-    if (now < path_->refuses_until) {
+    if (path_->refuses.meets_call(*world_)) {
         post(store_answer{what.is, failed{"refused"}}, 100us);
         return;
     }
@@ -387,8 +396,8 @@ void server::carry(const outgoing& what, sim_time patience) {
         carry_out_late(what.what, patience);
         return;
     }
-    if (now < path_->silent_until ||
-        now < path_->mute_until.at(static_cast<std::size_t>(number_)) ||
+    if (path_->silent.meets_call(*world_) ||
+        path_->mute.at(static_cast<std::size_t>(number_)).meets_call(*world_) ||
         world_->random.chance(world_->plan.request_lost)) {
         return;
     }
@@ -421,14 +430,13 @@ void server::comes_through(const outgoing& what) {
     if (repeats) {
         says = etcd_->carry_out(what.what);
     }
-    const sim_time now = world_->events.now();
-    if (now < path_->silent_until ||
-        now < path_->deaf_until.at(static_cast<std::size_t>(number_)) ||
+    if (path_->silent.meets_call(*world_) ||
+        path_->deaf.at(static_cast<std::size_t>(number_)).meets_call(*world_) ||
         world_->random.chance(world_->plan.answer_lost)) {
         return;
     }
     const auto* const won = std::get_if<coordination::campaigned>(&says);
-    if (won != nullptr && won->won && now < path_->unreadable_until) {
+    if (won != nullptr && won->won && path_->unreadable.meets_call(*world_)) {
         says = failed{"what is there is no record of ours"};
     }
     post(store_answer{what.is, says}, store_delay());

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,14 +17,34 @@
 
 namespace monolock::simulation::failover {
 
+// Something is wrong with the way to the store until a time. The fault counts once a call meets it.
+class outage {
+public:
+    void begins(sim_time until, std::optional<fault> counts_as) noexcept {
+        until_ = until;
+        counts_as_ = counts_as;
+    }
+    [[nodiscard]] bool meets_call(context& world) {
+        const bool lasts = world.events.now() < until_;
+        if (lasts && counts_as_) {
+            world.count(*std::exchange(counts_as_, std::nullopt));
+        }
+        return lasts;
+    }
+
+private:
+    sim_time until_{0};
+    std::optional<fault> counts_as_;
+};
+
 // How the calls of one server get to the store and back.
 struct store_path {
-    sim_time silent_until{0};  // of everybody's
-    sim_time refuses_until{0};
-    sim_time slow_until{0};
-    sim_time unreadable_until{0};      // what campaigns read of `state`
-    std::vector<sim_time> mute_until;  // of each server's requests
-    std::vector<sim_time> deaf_until;  // and of what comes back
+    outage silent;  // of everybody's
+    outage refuses;
+    outage slow;
+    outage unreadable;         // what campaigns read of `state`
+    std::vector<outage> mute;  // of each server's requests
+    std::vector<outage> deaf;  // and of what comes back
 };
 
 // What a server answers its clients with.
@@ -47,15 +68,16 @@ public:
     [[nodiscard]] bool accepts(const connection_ptr& link);
     void arrives(const connection_ptr& link, call what);
 
-    void pause(sim_time how_long);
-    void crash(bool told, sim_time downtime);
-    void shut_down();
-    void step_wall(std::int64_t by_ms) { wall_offset_ms_ += by_ms; }
-    void cut_clients();
+    // Each says whether that changed anything.
+    bool pause(sim_time how_long);
+    bool crash(bool told, sim_time downtime);
+    bool shut_down();
+    bool cut_clients();
     // An operator ends the owner that has that connection.
-    void force(const connection_ptr& link);
+    bool force(const connection_ptr& link);
     // Grants that nobody else sees, up to one below the ceiling.
-    void burst();
+    bool burst();
+    void step_wall(std::int64_t by_ms) { wall_offset_ms_ += by_ms; }
 
     [[nodiscard]] bool runs() const noexcept { return machine_ != nullptr; }
     [[nodiscard]] bool is_active() const;
@@ -115,7 +137,7 @@ private:
     void next_turn();
     [[nodiscard]] bool at_rest() const;
     void survey();
-    [[nodiscard]] sim_time store_delay() const;
+    [[nodiscard]] sim_time store_delay();
     [[nodiscard]] nanoseconds clock() const { return clock_.at(world_->events.now()); }
     [[nodiscard]] static coordination::time_point at(nanoseconds reading) {
         return coordination::time_point{reading};

@@ -188,22 +188,28 @@ void store::remove_active() {
 
 // ---- by hand
 
-void store::revoke_by_hand() {
-    if (active_) {
-        end_lease(under_.value);
+bool store::revoke_by_hand() {
+    if (!active_) {
+        return false;
     }
+    end_lease(under_.value);
+    return true;
 }
 
-void store::delete_by_hand() {
-    if (active_) {
-        remove_active();
+bool store::delete_by_hand() {
+    if (!active_) {
+        return false;
     }
+    remove_active();
+    return true;
 }
 
-void store::touch_by_hand() {
-    if (active_) {
-        put_active(active_->value, under_);
+bool store::touch_by_hand() {
+    if (!active_) {
+        return false;
     }
+    put_active(active_->value, under_);
+    return true;
 }
 
 // ---- the watch
@@ -243,18 +249,18 @@ void store::watch(int server, revision from, listener hears) {
     }
 }
 
-void store::break_watch(int server) {
+bool store::break_watch(int server) {
     const auto at = watchers_.find(server);
-    if (at != watchers_.end()) {
-        tell(server, at->second, watch_broken{"it broke"});
+    if (at == watchers_.end() || at->second.silent) {
+        return false;
     }
+    tell(server, at->second, watch_broken{"it broke"});
+    return true;
 }
 
-void store::silence_watch(int server) {
+bool store::silence_watch(int server) {
     const auto at = watchers_.find(server);
-    if (at != watchers_.end()) {
-        at->second.silent = true;
-    }
+    return at != watchers_.end() && !std::exchange(at->second.silent, true);
 }
 
 }  // namespace monolock::simulation::failover

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "simulation/failover/books.hpp"
@@ -28,8 +30,11 @@ private:
     void schedule_fault();
     [[nodiscard]] fault draw_fault();
     void strike(fault kind);
-    void strike_store(fault kind);
-    void strike_server(fault kind, server& who);
+    // Each says whether it had an effect; those that befall calls are counted when one meets them.
+    bool strike_store(fault kind);
+    bool strike_server(fault kind, server& who);
+    bool strike_client(fault kind, client& who);
+    void disturb_path(fault kind);
     void cut(fault kind);
     [[nodiscard]] sim_time draw_outage();
     [[nodiscard]] std::int64_t draw_step();
@@ -55,8 +60,8 @@ whole_world::whole_world(const run_request& what, tally& totals)
     : world_{what, totals}, store_{world_}, books_{world_, store_, clients_} {
     journal::current() = &world_.log;
     const auto servers = static_cast<std::size_t>(world_.plan.servers);
-    path_.mute_until.resize(servers);
-    path_.deaf_until.resize(servers);
+    path_.mute.resize(servers);
+    path_.deaf.resize(servers);
     store_.before_each_put(
         [this](const auto& before, const auto& after) { books_.puts(before, after); });
     for (int number = 0; number < world_.plan.servers; ++number) {
@@ -129,76 +134,80 @@ fault whole_world::draw_fault() {
 }
 
 void whole_world::strike(fault kind) {
-    world_.count(kind);
     world_.log.note({}, "fault {}", static_cast<int>(kind));
     const auto number = world_.random.below(servers_.size());
+    bool befell = false;
     switch (kind) {
         case fault::store_silent:
         case fault::store_refuses:
         case fault::store_slow:
+        case fault::state_unreadable:
+            disturb_path(kind);
+            break;
         case fault::lease_revoked:
         case fault::key_deleted:
         case fault::key_touched:
-        case fault::state_unreadable:
-            strike_store(kind);
-            return;
+            befell = strike_store(kind);
+            break;
         case fault::cut_from_store:
         case fault::deaf_to_store:
         case fault::mute_to_store:
             cut(kind);
-            return;
+            break;
         case fault::watch_breaks:
-            store_.break_watch(static_cast<int>(number));
-            return;
+            befell = store_.break_watch(static_cast<int>(number));
+            break;
         case fault::watch_falls_silent:
-            store_.silence_watch(static_cast<int>(number));
-            return;
+            befell = store_.silence_watch(static_cast<int>(number));
+            break;
         case fault::server_pause:
         case fault::server_crash:
         case fault::power_cut:
         case fault::server_shutdown:
         case fault::wall_step:
         case fault::clients_cut:
-            strike_server(kind, *servers_.at(number));
-            return;
+            befell = strike_server(kind, *servers_.at(number));
+            break;
         case fault::burst:
             for (const auto& who : servers_) {
-                who->burst();
+                befell = who->burst() || befell;
             }
-            return;
+            break;
         case fault::client_cut:
         case fault::force_release:
-        case fault::clients_change: {
-            client& who = *clients_.at(world_.random.below(clients_.size()));
-            if (kind == fault::force_release && who.link()) {
-                servers_.at(static_cast<std::size_t>(who.link()->server))->force(who.link());
-            } else if (kind == fault::clients_change) {
-                who.change_lease();
-            } else if (kind == fault::client_cut && who.link()) {
-                who.link()->cut = true;
-            }
-            return;
-        }
+        case fault::clients_change:
+            befell = strike_client(kind, *clients_.at(world_.random.below(clients_.size())));
+            break;
+    }
+    if (befell) {
+        world_.count(kind);
     }
 }
 
-void whole_world::strike_store(fault kind) {
-    const sim_time until = world_.events.now() + draw_outage();
-    if (kind == fault::store_silent) {
-        path_.silent_until = until;
-    } else if (kind == fault::store_refuses) {
-        path_.refuses_until = until;
-    } else if (kind == fault::store_slow) {
-        path_.slow_until = until;
-    } else if (kind == fault::state_unreadable) {
-        path_.unreadable_until = until;
-    } else if (kind == fault::lease_revoked) {
-        store_.revoke_by_hand();
-    } else if (kind == fault::key_deleted) {
-        store_.delete_by_hand();
-    } else {
-        store_.touch_by_hand();
+void whole_world::disturb_path(fault kind) {
+    outage& what = kind == fault::store_silent    ? path_.silent
+                   : kind == fault::store_refuses ? path_.refuses
+                   : kind == fault::store_slow    ? path_.slow
+                                                  : path_.unreadable;
+    what.begins(world_.events.now() + draw_outage(), kind);
+}
+
+bool whole_world::strike_store(fault kind) {
+    return kind == fault::lease_revoked ? store_.revoke_by_hand()
+           : kind == fault::key_deleted ? store_.delete_by_hand()
+                                        : store_.touch_by_hand();
+}
+
+bool whole_world::strike_client(fault kind, client& who) {
+    if (kind == fault::clients_change) {
+        return who.change_lease();
     }
+    if (!who.link()) {
+        return false;
+    }
+    return kind == fault::force_release
+               ? servers_.at(static_cast<std::size_t>(who.link()->server))->force(who.link())
+               : !std::exchange(who.link()->cut, true);
 }
 
 // The active server more often than not.
@@ -211,27 +220,30 @@ void whole_world::cut(fault kind) {
     }
     const sim_time until = world_.events.now() + draw_outage();
     if (kind != fault::deaf_to_store) {
-        path_.mute_until.at(number) = until;
+        path_.mute.at(number).begins(until, kind);
     }
     if (kind != fault::mute_to_store) {
-        path_.deaf_until.at(number) = until;
+        const bool counted = kind == fault::cut_from_store;  // by its requests
+        path_.deaf.at(number).begins(until, counted ? std::nullopt : std::optional{kind});
         store_.silence_watch(static_cast<int>(number));
     }
 }
 
-void whole_world::strike_server(fault kind, server& who) {
+bool whole_world::strike_server(fault kind, server& who) {
     const sim_time downtime = world_.random.spread(sim_time{30ms}, 2 * longest_ttl());
-    if (kind == fault::server_pause) {
-        who.pause(world_.random.spread(longest_ttl() / 50, world_.plan.pause_max));
-    } else if (kind == fault::wall_step) {
-        who.step_wall(draw_step());
-    } else if (kind == fault::server_shutdown) {
-        who.shut_down();
-    } else if (kind == fault::clients_cut) {
-        who.cut_clients();
-    } else {
-        downtime_until_ = std::max(downtime_until_, world_.events.now() + downtime);
-        who.crash(kind == fault::server_crash, downtime);
+    switch (kind) {
+        case fault::server_pause:
+            return who.pause(world_.random.spread(longest_ttl() / 50, world_.plan.pause_max));
+        case fault::wall_step:
+            who.step_wall(draw_step());
+            return true;
+        case fault::server_shutdown:
+            return who.shut_down();
+        case fault::clients_cut:
+            return who.cut_clients();
+        default:
+            downtime_until_ = std::max(downtime_until_, world_.events.now() + downtime);
+            return who.crash(kind == fault::server_crash, downtime);
     }
 }
 
@@ -246,10 +258,10 @@ void whole_world::faults_stop() {
     calm_ = true;
     calm(world_.plan);
     world_.log.note({}, "faults stop");
-    const auto servers = path_.mute_until.size();
+    const auto servers = path_.mute.size();
     path_ = {};
-    path_.mute_until.resize(servers);
-    path_.deaf_until.resize(servers);
+    path_.mute.resize(servers);
+    path_.deaf.resize(servers);
 }
 
 // From then on nothing of what the faults left is there any more.
