@@ -11,7 +11,8 @@ namespace {
 
 using history::kind;
 
-// Access rules are an administrator's word: who is refused by them has not done wrong.
+// A history has no word for access rules: who is refused by them has done no wrong, and no operator
+// ended it. Of that denied_for_cause judges.
 history::reason reason_of(const detail::claim_loss& why) {
     switch (why.kind) {
         case detail::loss_kind::acquire_timeout:
@@ -24,9 +25,21 @@ history::reason reason_of(const detail::claim_loss& why) {
         case detail::loss_kind::server_error:
             break;
     }
-    const bool by_rules = why.code == protocol::error_code::not_authorized;
-    return by_rules || protocol::is_temporary(why.code) ? history::reason::administrator
-                                                        : history::reason::refused;
+    switch (why.code) {
+        case protocol::error_code::server_shutting_down:
+            return history::reason::shutdown;
+        case protocol::error_code::not_authorized:
+            return history::reason::closed;
+        default:
+            return protocol::is_temporary(why.code) ? history::reason::administrator
+                                                    : history::reason::refused;
+    }
+}
+
+std::vector<history::event> in_order(std::vector<history::event> events) {
+    std::stable_sort(events.begin(), events.end(),
+                     [](const auto& left, const auto& right) { return left.at < right.at; });
+    return events;
 }
 
 std::string text_of(const history::event& what) {
@@ -38,12 +51,11 @@ std::string text_of(const history::event& what) {
 
 }  // namespace
 
-client_history::stage& client_history::of(std::uint32_t connection) {
-    if (stages_.size() <= connection) {
-        stages_.resize(connection + 1, stage::unheard_of);
-        stopped_at_.resize(connection + 1);
+client_history::claim& client_history::of(std::uint32_t connection) {
+    if (claims_.size() <= connection) {
+        claims_.resize(connection + 1);
     }
-    return stages_[connection];
+    return claims_[connection];
 }
 
 void client_history::note(std::uint32_t connection, history::event what, sim_time now) {
@@ -52,27 +64,34 @@ void client_history::note(std::uint32_t connection, history::event what, sim_tim
     events_.push_back(what);
 }
 
+void client_history::connects(std::uint32_t connection, sim_time now) {
+    of(connection).connected_at = now;
+}
+
 void client_history::asks(std::uint32_t connection, int lock, milliseconds lease, sim_time now) {
-    of(connection) = stage::asking;
+    claim& its = of(connection);
+    its.at = stage::asking;
+    its.connected_at = its.connected_at.value_or(now);
+    its.lock = static_cast<std::uint32_t>(lock);
     note(connection, {.what = kind::ask, .lock = static_cast<std::uint32_t>(lock), .lease = lease},
          now);
 }
 
 void client_history::waits(std::uint32_t connection, sim_time now) {
-    if (of(connection) == stage::asking) {
-        of(connection) = stage::waiting;
+    if (of(connection).at == stage::asking) {
+        of(connection).at = stage::waiting;
         note(connection, {.what = kind::waiting}, now);
     }
 }
 
 void client_history::granted(std::uint32_t connection, std::uint64_t token, sim_time until,
                              sim_time now) {
-    of(connection) = stage::owning;
+    of(connection).at = stage::owning;
     note(connection, {.what = kind::grant, .token = token, .until = until}, now);
 }
 
 void client_history::confirmed(std::uint32_t connection, sim_time until, sim_time now) {
-    if (of(connection) == stage::owning) {
+    if (of(connection).at == stage::owning) {
         note(connection, {.what = kind::confirmed, .until = until}, now);
     }
 }
@@ -83,12 +102,29 @@ void client_history::acts(std::uint32_t connection, sim_time now) {
 
 // Who has not asked has nothing to end.
 void client_history::stops(std::uint32_t connection, history::event what, sim_time now) {
-    stage& its = of(connection);
-    if (its != stage::unheard_of && its != stage::stopped) {
+    claim& its = of(connection);
+    if (its.at != stage::unheard_of && its.at != stage::stopped) {
         note(connection, what, now);
-        stopped_at_[connection] = now;
+        its.stopped_at = now;
+        if (what.why == history::reason::shutdown || what.why == history::reason::administrator) {
+            note_loss_with_cause(connection, what, now);
+        }
     }
-    its = stage::stopped;
+    its.at = stage::stopped;
+}
+
+// What it was told of may have been before it asked.
+void client_history::note_loss_with_cause(std::uint32_t connection, history::event loss,
+                                          sim_time now) {
+    const claim& its = of(connection);
+    loss.at = now;
+    loss.claim = {connection, 0};
+    causes_.push_back({.at = its.connected_at.value_or(now),
+                       .what = kind::ask,
+                       .claim = loss.claim,
+                       .lock = its.lock});
+    causes_.push_back(loss);
+    ++losses_with_cause_;
 }
 
 void client_history::ends(std::uint32_t connection, sim_time now) {
@@ -102,7 +138,7 @@ void client_history::loses(std::uint32_t connection, const detail::claim_loss& w
 void client_history::vanishes(std::uint32_t connection, sim_time now) {
     note(connection, {.what = kind::silent}, now);
     ends(connection, now);
-    of(connection) = stage::vanished;
+    of(connection).at = stage::vanished;
 }
 
 void client_history::stops_for(std::uint32_t connection, sim_time now, sim_time until) {
@@ -113,9 +149,9 @@ void client_history::stops_for(std::uint32_t connection, sim_time now, sim_time 
 // A shard that stands still in the turn in which it ends an owner tells of it when it goes on; its
 // client may have let go by itself meanwhile.
 void client_history::announced(std::uint32_t connection, sim_time at) {
-    const stage now = of(connection);
-    const bool had_stopped = now == stage::stopped && stopped_at_[connection] <= at;
-    if (now != stage::unheard_of && !had_stopped) {
+    const claim& its = of(connection);
+    const bool had_stopped = its.at == stage::stopped && its.stopped_at <= at;
+    if (its.at != stage::unheard_of && !had_stopped) {
         note(connection, {.what = kind::resetting}, at);
         note(connection, {.what = kind::reset_over}, at);
     }
@@ -124,6 +160,7 @@ void client_history::announced(std::uint32_t connection, sim_time at) {
 void client_history::server_starts(sim_time now) {
     clock_noted_ = false;
     events_.push_back({.at = now, .what = kind::server_started});
+    causes_.push_back(events_.back());
 }
 
 void client_history::server_ends(sim_time now) {
@@ -137,11 +174,28 @@ void client_history::clock_went_back(sim_time now) {
     }
 }
 
+void client_history::operator_ends(int lock, sim_time now) {
+    causes_.push_back({.at = now, .what = kind::forcing, .lock = static_cast<std::uint32_t>(lock)});
+}
+
+void client_history::operator_has_ended(int lock, sim_time now) {
+    causes_.push_back(
+        {.at = now, .what = kind::forced_over, .lock = static_cast<std::uint32_t>(lock)});
+}
+
+void client_history::sends_away(sim_time now) {
+    causes_.push_back({.at = now, .what = kind::server_down});
+}
+
+void client_history::serves_again(sim_time now) {
+    causes_.push_back({.at = now, .what = kind::server_started});
+}
+
 std::string client_history::verdict() const {
-    auto sorted = events_;
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const auto& left, const auto& right) { return left.at < right.at; });
-    const history::report made = history::check(sorted, {.clocks_drift = true});
+    const auto all = in_order(events_);
+    history::report made = history::check(all, {.clocks_drift = true});
+    const auto with_causes = in_order(causes_);
+    history::check_causes(history::stories{with_causes}, {.causes_noted = true}, made);
     if (made.violations().empty()) {
         return {};
     }

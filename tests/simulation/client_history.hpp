@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,16 @@ namespace monolock::simulation {
 // it, and held to the same invariants at the end (history/check.hpp). The rules judge each step by
 // what both sides know; this judges the whole by what clients know. Each connection is a worker
 // with one claim.
+//
+// Not asked: the four invariants of lateness. As clocks drift, a client may believe for longer than
+// 0.8 x lease by another's clock, and a lease is worth nothing beyond that: of acts_within_belief
+// the length of a belief is left to deadline_kept, and of no_early_grant the last fifth of a lease
+// to early_expiry.
 class client_history {
 public:
-    // ---- the client's
+    // ---- the client's. The server has its connection, and may tell it of an end from then on,
+    // before it asks and even before it knows.
+    void connects(std::uint32_t connection, sim_time now);
     void asks(std::uint32_t connection, int lock, milliseconds lease, sim_time now);
     // More than once is once.
     void waits(std::uint32_t connection, sim_time now);
@@ -38,21 +46,38 @@ public:
     void server_ends(sim_time now);
     // A token was taken with a clock that shows less than at some grant of an earlier process.
     void clock_went_back(sim_time now);
+    // Why a client may be told of an operator, or of the server's end. These excuse nothing else:
+    // whose end is announced is known for each.
+    void operator_ends(int lock, sim_time now);
+    void operator_has_ended(int lock, sim_time now);
+    // By a shutdown, or for want of a mandate; and no more, or else by a new process.
+    void sends_away(sim_time now);
+    void serves_again(sim_time now);
 
+    // Losses for which there must be such a cause.
+    [[nodiscard]] std::uint64_t losses_with_cause() const noexcept { return losses_with_cause_; }
     // The first broken invariant with its two events, or nothing.
     [[nodiscard]] std::string verdict() const;
 
 private:
     enum class stage : std::uint8_t { unheard_of, asking, waiting, owning, stopped, vanished };
 
-    stage& of(std::uint32_t connection);
+    struct claim {
+        stage at = stage::unheard_of;
+        std::uint32_t lock = 0;
+        std::optional<sim_time> connected_at;
+        sim_time stopped_at{0};
+    };
+
+    claim& of(std::uint32_t connection);
     void note(std::uint32_t connection, history::event what, sim_time now);
     void stops(std::uint32_t connection, history::event what, sim_time now);
+    void note_loss_with_cause(std::uint32_t connection, history::event loss, sim_time now);
 
-    // By connection.
-    std::vector<stage> stages_;
-    std::vector<sim_time> stopped_at_;
+    std::vector<claim> claims_;  // by connection
     std::vector<history::event> events_;
+    std::vector<history::event> causes_;  // and the claims that were told of one
+    std::uint64_t losses_with_cause_ = 0;
     bool clock_noted_ = false;  // of this process
 };
 

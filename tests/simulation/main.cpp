@@ -93,6 +93,7 @@ void print_counts(const tally& sum) {
     line("  of them denials", sum.denials);
     line("changes that revoked waiters", sum.sweeps_that_revoked);
     line("claims lost by their client", sum.losses);
+    line("  of them told why: the cause checked", sum.losses_with_cause);
     line("claims tried again", sum.retries);
     line("steps with an announced loser believing", sum.beliefs_outlived);
     line("writes to the fenced resources", sum.writes);

@@ -209,7 +209,7 @@ inline constexpr std::array invariants{
               "at last the server has no session, lock, connection or descriptor left"},
     invariant{rule::client_history, "client_history",
               "what the honest clients tell holds to each invariant of history/check.hpp that must "
-              "never break; those of lateness are not asked"},
+              "never break, as far as clocks that drift allow; those of lateness are not asked"},
 };
 
 [[nodiscard]] constexpr std::string_view name_of(rule one) noexcept {

@@ -146,7 +146,7 @@ public:
     // Its sessions are gone with it, and that is known.
     void process_ended();
     // In a controlled shutdown, of which the shards are told one after the other.
-    void shutdown_begins() noexcept { shutdown_began_ = world_->events.now(); }
+    void shutdown_begins();
     // What the engine was told when it asked; and that it is to ask anew, because it has received.
     void mandate_seen(int shard, bool in_force) { shard_book_of(shard).in_force = in_force; }
     void mandate_to_be_seen(int shard) { shard_book_of(shard).in_force.reset(); }

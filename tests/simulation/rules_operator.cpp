@@ -64,6 +64,7 @@ void rules::answered(const operator_order& what, operator_answer answer,
     }
     if (answer == operator_answer::ended_owner || answer == operator_answer::ended_waiter) {
         records_[*who].ordered_out = true;
+        world_->told.operator_ends(records_[*who].lock, world_->events.now());
     }
 }
 
@@ -72,6 +73,7 @@ void rules::carried_out(std::uint32_t id) const {
     if (who.at != claim_record::stage::ended) {
         fail(rule::operator_answer, who, "the operator is told that it was ended, and it goes on");
     }
+    world_->told.operator_has_ended(who.lock, world_->events.now());
 }
 
 // ---- the listing

@@ -87,6 +87,11 @@ void rules::process_ended() {
     tokens_before_.push_back(std::exchange(tokens_, {}));
 }
 
+void rules::shutdown_begins() {
+    shutdown_began_ = world_->events.now();
+    world_->told.sends_away(world_->events.now());
+}
+
 void rules::arrived(claim_record& who, const std::string& name, const core::session& session,
                     int shard) {
     who.lock = book_of(name);

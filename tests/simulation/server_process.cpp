@@ -89,8 +89,12 @@ void server_process::tokens_change() {
 void server_process::put_in_mandate(bool now) {
     if (now) {
         world_->log.note(server_actor, "its mandate is in force again");
+        if (!terminating_) {
+            world_->told.serves_again(world_->events.now());
+        }
     } else {
         world_->log.note(server_actor, "its mandate is over");
+        world_->told.sends_away(world_->events.now());
     }
     in_mandate_ = now;
     tokens_change();

@@ -55,6 +55,40 @@ TEST(client_history, an_end_may_be_told_after_its_client_has_left) {
     EXPECT_EQ(told.verdict(), "");
 }
 
+TEST(client_history, who_is_told_of_an_operator_or_of_the_end_is_told_the_truth) {
+    const auto loss_by = [](protocol::error_code code) {
+        return detail::claim_loss{.kind = detail::loss_kind::server_error, .code = code};
+    };
+    const auto by_operator = loss_by(protocol::error_code::closed_by_administrator);
+    const auto by_shutdown = loss_by(protocol::error_code::server_shutting_down);
+    for (const auto& why : {by_operator, by_shutdown}) {
+        client_history told;
+        told.server_starts(0s);
+        told.operator_ends(1, 1500ms);  // of another lock
+        told.operator_has_ended(1, 1500ms);
+        told.asks(1, 0, 8s, 1s);
+        told.loses(1, why, 2s);
+        EXPECT_EQ(told.losses_with_cause(), 1U);
+        EXPECT_EQ(told.verdict().substr(0, 14), "told_for_cause");
+    }
+    client_history told;
+    told.server_starts(0s);
+    told.asks(1, 0, 8s, 1s);
+    told.operator_ends(0, 1500ms);
+    told.operator_has_ended(0, 1500ms);
+    told.loses(1, by_operator, 2s);
+    told.connects(2, 3s);
+    told.sends_away(4s);
+    told.server_ends(5s);
+    told.server_starts(6s);
+    told.asks(2, 0, 8s, 7s);  // its process stood still
+    told.loses(2, by_shutdown, 8s);
+    told.asks(3, 0, 8s, 9s);
+    told.loses(3, loss_by(protocol::error_code::not_authorized), 10s);
+    EXPECT_EQ(told.losses_with_cause(), 2U);
+    EXPECT_EQ(told.verdict(), "");
+}
+
 TEST(simulation, the_standard_swarm_is_what_it_says) {
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         random_source random{seed};
@@ -97,6 +131,7 @@ TEST(simulation, every_fault_and_every_ending_occurs) {
     EXPECT_GT(totals.alerts_read, 0U);
     EXPECT_GT(totals.denials, 0U);
     EXPECT_GT(totals.sweeps_that_revoked, 0U);
+    EXPECT_GT(totals.losses_with_cause, 0U);
     EXPECT_GT(totals.retries, 0U);
     EXPECT_GT(totals.grants_refused, 0U);
     EXPECT_GT(totals.sent_away, 0U);

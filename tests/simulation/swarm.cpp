@@ -192,6 +192,7 @@ tally& tally::operator+=(const tally& more) {
     writes += more.writes;
     stale_writes_refused += more.stale_writes_refused;
     losses += more.losses;
+    losses_with_cause += more.losses_with_cause;
     listings += more.listings;
     releases_by_operator += more.releases_by_operator;
     stale_releases += more.stale_releases;

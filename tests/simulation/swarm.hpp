@@ -140,7 +140,8 @@ struct tally {
     std::uint64_t beliefs_outlived = 0;   // steps at which an announced loser still believed
     std::uint64_t writes = 0;
     std::uint64_t stale_writes_refused = 0;
-    std::uint64_t losses = 0;  // claims that a client gave up as lost
+    std::uint64_t losses = 0;             // claims that a client gave up as lost
+    std::uint64_t losses_with_cause = 0;  // as it was told of an operator or of the server's end
     std::uint64_t listings = 0;
     std::uint64_t releases_by_operator = 0;
     std::uint64_t stale_releases = 0;  // refused: another owner by now

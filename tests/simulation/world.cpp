@@ -106,6 +106,7 @@ void whole_world::syn_arrives(int identity, const std::function<void(connection*
     const auto id = static_cast<std::uint32_t>(links_.size());
     connection* const link = links_.emplace_back(std::make_unique<connection>(world_, id)).get();
     rules_.of(id).identity = identity;
+    world_.told.connects(id, world_.events.now());
     processes_.back()->connection_arrives(*link);
     world_.events.in(back, [done, link] { done(link); });
 }
@@ -443,6 +444,7 @@ void whole_world::run() {
     if (const std::string wrong = world_.told.verdict(); !wrong.empty()) {
         world_.log.fail(rule::client_history, wrong);
     }
+    world_.counts->losses_with_cause += world_.told.losses_with_cause();
     ++world_.counts->seeds;
     world_.counts->runs_over_records += world_.plan.over == transport::records ? 1U : 0U;
     world_.counts->runs_with_shards += world_.plan.shards > 1 ? 1U : 0U;
