@@ -84,11 +84,12 @@ void honest_client::start() {
 
 void honest_client::rest() {
     ++attempt_;
-    at_ = calm_ && served_ ? phase::done : phase::resting;
+    at_ = served_in_quiet_ ? phase::done : phase::resting;
     if (at_ == phase::resting) {
-        at_if_current(world_->events.now() +
-                          world_->random.spread(sim_time{100us},
-                                                calm_ ? sim_time{10ms} : world_->plan.rest_max),
+        const sim_time from =
+            served_ ? std::max(quiet_from_, world_->events.now()) : world_->events.now();
+        at_if_current(from + world_->random.spread(sim_time{100us},
+                                                   calm_ ? sim_time{10ms} : world_->plan.rest_max),
                       &honest_client::dial);
     }
 }
@@ -120,6 +121,7 @@ void honest_client::connected(connection& link) {
     world_->log.note(self(), "connection {}: claims lock {}, lease {} ms", link.id(), lock_,
                      lease_.count());
     at_ = phase::claiming;
+    world_->counts->quiet_claims += began_quiet_ ? 1U : 0U;
     link_ = &link;
     stream_.emplace(*world_, link, side::client);
     record_ = &rules_->of(link.id());
@@ -339,6 +341,7 @@ void honest_client::acquired() {
                          world_->events.now());
     at_ = phase::working;
     served_ = served_ || calm_;
+    served_in_quiet_ = served_in_quiet_ || began_quiet_;
     const sim_time now = world_->events.now();
     const sim_time hold = world_->random.spread(sim_time{1ms}, world_->plan.hold_max);
     at_if_current(now + hold, &honest_client::work_ends);

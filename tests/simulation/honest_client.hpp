@@ -28,11 +28,13 @@ public:
     bool crash();
     bool vanish();
     // Faults are over, and so are their consequences from then on: one more claim, to be served,
-    // and then no more.
+    // and one that begins in the quiet, and then no more.
     void calm_down(sim_time quiet_from);
 
     // What it is sure of at this moment, by its own clock.
     [[nodiscard]] std::optional<rules::belief> belief() const;
+    // Since it was told to calm down.
+    [[nodiscard]] bool served() const noexcept { return served_; }
     [[nodiscard]] bool done() const noexcept { return at_ == phase::done; }
     // Its connection, if it has one.
     [[nodiscard]] connection* link() const noexcept { return link_; }
@@ -83,6 +85,7 @@ private:
     sim_time quiet_from_ = never;
     bool began_quiet_ = false;  // this attempt did
     bool served_ = false;
+    bool served_in_quiet_ = false;
 
     connection* link_ = nullptr;
     std::optional<stream> stream_;  // over link_

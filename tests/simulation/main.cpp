@@ -92,6 +92,7 @@ void print_counts(const tally& sum) {
     line("ERRORs due", sum.refusals);
     line("  of them denials", sum.denials);
     line("changes that revoked waiters", sum.sweeps_that_revoked);
+    line("claims that nothing may cost any more", sum.quiet_claims);
     line("claims lost by their client", sum.losses);
     line("  of them told why: the cause checked", sum.losses_with_cause);
     line("claims tried again", sum.retries);

@@ -131,6 +131,7 @@ TEST(simulation, every_fault_and_every_ending_occurs) {
     EXPECT_GT(totals.alerts_read, 0U);
     EXPECT_GT(totals.denials, 0U);
     EXPECT_GT(totals.sweeps_that_revoked, 0U);
+    EXPECT_GE(totals.quiet_claims, 8 * totals.seeds);
     EXPECT_GT(totals.losses_with_cause, 0U);
     EXPECT_GT(totals.retries, 0U);
     EXPECT_GT(totals.grants_refused, 0U);

@@ -191,6 +191,7 @@ tally& tally::operator+=(const tally& more) {
     beliefs_outlived += more.beliefs_outlived;
     writes += more.writes;
     stale_writes_refused += more.stale_writes_refused;
+    quiet_claims += more.quiet_claims;
     losses += more.losses;
     losses_with_cause += more.losses_with_cause;
     listings += more.listings;

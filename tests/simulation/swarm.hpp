@@ -140,6 +140,7 @@ struct tally {
     std::uint64_t beliefs_outlived = 0;   // steps at which an announced loser still believed
     std::uint64_t writes = 0;
     std::uint64_t stale_writes_refused = 0;
+    std::uint64_t quiet_claims = 0;       // begun when no fault had left a trace
     std::uint64_t losses = 0;             // claims that a client gave up as lost
     std::uint64_t losses_with_cause = 0;  // as it was told of an operator or of the server's end
     std::uint64_t listings = 0;

@@ -50,7 +50,8 @@ private:
     [[nodiscard]] connection* draw_link();
 
     void faults_stop();
-    [[nodiscard]] bool everybody_done() const;
+    void everyone_is_served();
+    void wait_for_all(bool (honest_client::*what)() const noexcept, sim_time until);
 
     context world_;
     rules rules_;
@@ -63,6 +64,7 @@ private:
     operator_desk operator_;
     access_file access_;  // as the file is now
     bool calm_ = false;
+    sim_time quiet_from_ = never;  // no fault has left a trace by then
 };
 
 server_machine draw_machine(context& world) {
@@ -371,8 +373,7 @@ void whole_world::faults_stop() {
     calm_ = true;
     world_.log.note({}, "faults stop");
     // What has begun before may take until then to end.
-    const sim_time quiet_from =
-        world_.events.now() + world_.plan.stop_max + 2 * world_.plan.io_timeout + 1s;
+    quiet_from_ = world_.events.now() + world_.plan.stop_max + 2 * world_.plan.io_timeout + 2s;
     calm(world_.plan);
     if (world_.plan.access_rules) {
         change_access();  // everybody may be served
@@ -382,16 +383,36 @@ void whole_world::faults_stop() {
         link->recover(world_.plan.drops_heal);
     }
     for (const auto& who : clients_) {
-        who->calm_down(quiet_from);
+        who->calm_down(quiet_from_);
     }
     for (const auto& who : peers_) {
         who->calm_down();
     }
 }
 
-bool whole_world::everybody_done() const {
-    return std::all_of(clients_.begin(), clients_.end(),
-                       [](const auto& who) { return who->done(); });
+void whole_world::wait_for_all(bool (honest_client::*what)() const noexcept, sim_time until) {
+    const auto all = [this, what] {
+        return std::all_of(clients_.begin(), clients_.end(),
+                           [what](const auto& who) { return (*who.*what)(); });
+    };
+    while (!all() && world_.events.run_next(until)) {
+    }
+    for (const auto& who : clients_) {
+        if (!(*who.*what)()) {
+            world_.log.fail(rule::everyone_served,
+                            "client " + std::to_string(who->number()) + " still waits");
+        }
+    }
+}
+
+// Once as soon as that is possible, and once in the quiet, when nothing may be lost any more.
+void whole_world::everyone_is_served() {
+    const swarm& plan = world_.plan;
+    const sim_time service = plan.stop_max + 3 * (sim_time{plan.lease_max} * 10 / 9) +
+                             6 * plan.io_timeout + connect_timeout +
+                             (plan.clients + plan.blunt_peers) * (plan.hold_max + 20ms) + 1s;
+    wait_for_all(&honest_client::served, world_.events.now() + service);
+    wait_for_all(&honest_client::done, std::max(quiet_from_, world_.events.now()) + service);
 }
 
 void whole_world::run() {
@@ -422,19 +443,9 @@ void whole_world::run() {
     }
 
     faults_stop();
+    everyone_is_served();
     const swarm& plan = world_.plan;
     const sim_time lease = sim_time{plan.lease_max} * 10 / 9;
-    const sim_time service = plan.stop_max + 3 * lease + 6 * plan.io_timeout + connect_timeout +
-                             (plan.clients + plan.blunt_peers) * (plan.hold_max + 20ms) + 1s;
-    const sim_time served_by = world_.events.now() + service;
-    while (!everybody_done() && world_.events.run_next(served_by)) {
-    }
-    for (const auto& who : clients_) {
-        if (!who->done()) {
-            world_.log.fail(rule::everyone_served,
-                            "client " + std::to_string(who->number()) + " still waits");
-        }
-    }
     const sim_time empty_by = world_.events.now() + 3 * lease + 6 * plan.io_timeout + 1s;
     while (!processes_.back()->idle() && world_.events.run_next(empty_by)) {
     }
