@@ -16,10 +16,11 @@ namespace monolock::simulation {
 // what both sides know; this judges the whole by what clients know. Each connection is a worker
 // with one claim.
 //
-// Not asked: the four invariants of lateness. As clocks drift, a client may believe for longer than
-// 0.8 x lease by another's clock, and a lease is worth nothing beyond that: of acts_within_belief
-// the length of a belief is left to deadline_kept, and of no_early_grant the last fifth of a lease
-// to early_expiry.
+// Not asked: what is late or is only of a calm time, and lost_for_cause, for which not all that
+// happens to a connection is noted (ended_for_cause and lost_without_cause judge that). As clocks
+// drift, a client may believe for longer than 0.8 x lease by another's clock, and a lease is worth
+// nothing beyond that: of acts_within_belief the length of a belief is left to deadline_kept, and
+// of no_early_grant the last fifth of a lease to early_expiry.
 class client_history {
 public:
     // ---- the client's. The server has its connection, and may tell it of an end from then on,
