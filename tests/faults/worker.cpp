@@ -317,8 +317,7 @@ private:
     }
 
     // It is told already that the claim is confirmed until then.
-    void work(lock& held, const std::shared_ptr<told_claim>& told,
-              boot_clock::time_point until) {
+    void work(lock& held, const std::shared_ptr<told_claim>& told, boot_clock::time_point until) {
         const bool cheat = (*options_)["--cheat"] != 0;
         if (!cheat) {
             held.on_loss([told](std::error_code why) { told->lose(reason_of(why)); });
