@@ -95,10 +95,10 @@ private:
     void await_work(lock& held);
     void write_some(lock& held);
     void note_outcome(int error, clock::time_point now);
-    void refuse(std::string_view why,
-                clock::time_point now);  // mutex_ is held, and so for the next
-    void report_recovery(clock::time_point now);
     void report_unwritten(std::uint64_t events);
+    // With mutex_ held.
+    void refuse(std::string_view why, clock::time_point now);
+    void report_recovery(clock::time_point now);
 
     const std::string path_;
     const opener open_;
