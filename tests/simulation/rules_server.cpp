@@ -247,7 +247,8 @@ void rules::ended(const core::ended& what) {
     if (who.at != claim_record::stage::waiting && who.at != claim_record::stage::owning) {
         fail(rule::ghost, who, how() + " twice");
     }
-    if (shard_book_of(who.shard).sweeping && who.at == claim_record::stage::owning) {
+    // By itself an owner may: it inherited the lock in this sweep, and its push found that it is gone.
+    if (shard_book_of(who.shard).sweeping && who.at == claim_record::stage::owning && who.refused) {
         fail(rule::owners_stay, who, how() + " while waiters were revoked");
     }
     if (what.why == core::end_reason::force && !who.ordered_out) {
