@@ -34,6 +34,7 @@ private:
     bool strike_store(fault kind);
     bool strike_server(fault kind, server& who);
     bool strike_client(fault kind, client& who);
+    bool force_somebody();
     void disturb_path(fault kind);
     void cut(fault kind);
     [[nodiscard]] sim_time draw_outage();
@@ -173,8 +174,10 @@ void whole_world::strike(fault kind) {
                 befell = who->burst() || befell;
             }
             break;
-        case fault::client_cut:
         case fault::force_release:
+            befell = force_somebody();
+            break;
+        case fault::client_cut:
         case fault::clients_change:
             befell = strike_client(kind, *clients_.at(world_.random.below(clients_.size())));
             break;
@@ -202,12 +205,19 @@ bool whole_world::strike_client(fault kind, client& who) {
     if (kind == fault::clients_change) {
         return who.change_lease();
     }
-    if (!who.link()) {
-        return false;
+    return who.link() && !std::exchange(who.link()->cut, true);
+}
+
+// An operator ends an owner: the first from a drawn client on.
+bool whole_world::force_somebody() {
+    const auto first = world_.random.below(clients_.size());
+    for (std::size_t at = 0; at < clients_.size(); ++at) {
+        const connection_ptr& link = clients_[(first + at) % clients_.size()]->link();
+        if (link && servers_.at(static_cast<std::size_t>(link->server))->force(link)) {
+            return true;
+        }
     }
-    return kind == fault::force_release
-               ? servers_.at(static_cast<std::size_t>(who.link()->server))->force(who.link())
-               : !std::exchange(who.link()->cut, true);
+    return false;
 }
 
 // The active server more often than not.
