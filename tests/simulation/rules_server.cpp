@@ -247,7 +247,8 @@ void rules::ended(const core::ended& what) {
     if (who.at != claim_record::stage::waiting && who.at != claim_record::stage::owning) {
         fail(rule::ghost, who, how() + " twice");
     }
-    // By itself an owner may: it inherited the lock in this sweep, and its push found that it is gone.
+    // By itself an owner may: it inherited the lock in this sweep, and its push found that it is
+    // gone.
     if (shard_book_of(who.shard).sweeping && who.at == claim_record::stage::owning && who.refused) {
         fail(rule::owners_stay, who, how() + " while waiters were revoked");
     }
