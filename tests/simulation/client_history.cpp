@@ -160,7 +160,7 @@ void client_history::announced(std::uint32_t connection, sim_time at) {
 void client_history::server_starts(sim_time now) {
     clock_noted_ = false;
     events_.push_back({.at = now, .what = kind::server_started});
-    causes_.push_back(events_.back());
+    serves_again(now);
 }
 
 void client_history::server_ends(sim_time now) {

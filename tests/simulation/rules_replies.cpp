@@ -119,10 +119,10 @@ void rules::write_failed(claim_record& who) {
 
 void rules::wrote(claim_record& who, std::span<const std::byte> taken, std::size_t offered) {
     touch(who);
-    if (who.write_short && who.session != nullptr && !taken.empty()) {
+    const bool was_short = std::exchange(who.write_short, taken.size() < offered);
+    if (was_short && who.session != nullptr && !taken.empty()) {
         check_mandate(who, "what was held back is written");
     }
-    const bool was_short = std::exchange(who.write_short, taken.size() < offered);
     if (who.write_short) {
         who.short_write_at = world_->events.now();
     } else if (was_short) {

@@ -1,6 +1,7 @@
 #include "simulation/server_process.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "simulation/guest.hpp"
 #include "simulation/server_shard.hpp"
@@ -85,6 +86,14 @@ void server_process::tokens_change() {
     tell_all([](server_shard& shard) { shard.post(server_shard::grants_retried{}); });
 }
 
+void server_process::at_end(sim_time until, std::uint32_t& newest, std::function<void()> then) {
+    world_->events.at(until, [this, &newest, mine = ++newest, then = std::move(then)] {
+        if (mine == newest && alive_) {
+            then();
+        }
+    });
+}
+
 // Whoever looks finds that out; nobody is told.
 void server_process::put_in_mandate(bool now) {
     if (now) {
@@ -103,21 +112,13 @@ void server_process::put_in_mandate(bool now) {
 bool server_process::lapse_mandate(sim_time until) {
     const bool was_in_force = in_mandate_;
     put_in_mandate(false);
-    world_->events.at(until, [this, mine = ++lapses_] {
-        if (mine == lapses_ && alive_) {
-            put_in_mandate(true);
-        }
-    });
+    at_end(until, lapses_, [this] { put_in_mandate(true); });
     return was_in_force;
 }
 
 bool server_process::refuse_tokens(sim_time until, milliseconds longest) {
     limit_tokens(longest);
-    world_->events.at(until, [this, mine = ++refusals_] {
-        if (mine == refusals_ && alive_) {
-            limit_tokens(std::nullopt);
-        }
-    });
+    at_end(until, refusals_, [this] { limit_tokens(std::nullopt); });
     return longest < world_->plan.lease_max;
 }
 
@@ -191,18 +192,15 @@ void server_process::raise_descriptor_limit(int most) {
 }
 
 bool server_process::take_descriptors(sim_time until, int spare) {
-    const std::uint32_t mine = ++withholding_;
     const int count = std::max(0, slots_.free() - spare);
     slots_.withhold(count);
     others_gave_back_at_ = world_->events.now();  // if these are fewer than before
     world_->log.note(server_actor, "others take {} descriptors, {} are left", count, spare);
     note_if_all_are_taken();
-    world_->events.at(until, [this, mine] {
-        if (withholding_ == mine) {
-            note_if_all_are_taken();
-            slots_.withhold(0);
-            others_gave_back_at_ = world_->events.now();
-        }
+    at_end(until, withholding_, [this] {
+        note_if_all_are_taken();
+        slots_.withhold(0);
+        others_gave_back_at_ = world_->events.now();
     });
     return count > 0;
 }

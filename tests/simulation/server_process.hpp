@@ -94,6 +94,8 @@ private:
     }
     [[nodiscard]] bool in_mandate() const noexcept { return in_mandate_; }
     void limit_tokens(std::optional<milliseconds> longest);
+    // Then, unless the process is dead or another of that number has begun meanwhile.
+    void at_end(sim_time until, std::uint32_t& newest, std::function<void()> then);
     void put_in_mandate(bool now);
     void tokens_change();
     void shard_stopped_listening();
@@ -136,9 +138,9 @@ private:
     sim_time others_gave_back_at_{-1};  // descriptors, which no shard of ours can know
     sim_time accept_failed_at_{-1};     // when the system had none
     core::fencing_token last_token_;
-    std::uint32_t refusals_ = 0;  // so that the end of an earlier one ends no later one
+    std::uint32_t refusals_ = 0;
     std::optional<milliseconds> longest_lease_;  // that there are tokens for
-    std::uint32_t lapses_ = 0;                   // likewise
+    std::uint32_t lapses_ = 0;
     bool in_mandate_ = true;
     std::vector<connection*> links_;  // accepted and open at this end
 };

@@ -188,28 +188,16 @@ void store::remove_active() {
 
 // ---- by hand
 
-bool store::revoke_by_hand() {
-    if (!active_) {
-        return false;
-    }
+void store::revoke_by_hand() {
     end_lease(under_.value);
-    return true;
 }
 
-bool store::delete_by_hand() {
-    if (!active_) {
-        return false;
-    }
+void store::delete_by_hand() {
     remove_active();
-    return true;
 }
 
-bool store::touch_by_hand() {
-    if (!active_) {
-        return false;
-    }
+void store::touch_by_hand() {
     put_active(active_->value, under_);
-    return true;
 }
 
 // ---- the watch

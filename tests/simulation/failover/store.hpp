@@ -32,14 +32,14 @@ public:
     // A new one replaces it.
     void watch(int server, coordination::revision from, listener hears);
     void end_watch(int server) { watchers_.erase(server); }
-    // These, and those by hand, say whether that changed anything.
+    // Say whether that changed anything.
     bool break_watch(int server);
     bool silence_watch(int server);
 
-    // By hand.
-    bool revoke_by_hand();
-    bool delete_by_hand();
-    bool touch_by_hand();
+    // By hand, while there is an active key.
+    void revoke_by_hand();
+    void delete_by_hand();
+    void touch_by_hand();
 
     [[nodiscard]] const std::optional<coordination::active_entry>& active() const noexcept {
         return active_;

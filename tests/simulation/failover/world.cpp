@@ -196,9 +196,17 @@ void whole_world::disturb_path(fault kind) {
 }
 
 bool whole_world::strike_store(fault kind) {
-    return kind == fault::lease_revoked ? store_.revoke_by_hand()
-           : kind == fault::key_deleted ? store_.delete_by_hand()
-                                        : store_.touch_by_hand();
+    if (!store_.active()) {
+        return false;
+    }
+    if (kind == fault::lease_revoked) {
+        store_.revoke_by_hand();
+    } else if (kind == fault::key_deleted) {
+        store_.delete_by_hand();
+    } else {
+        store_.touch_by_hand();
+    }
+    return true;
 }
 
 bool whole_world::strike_client(fault kind, client& who) {
