@@ -45,7 +45,6 @@ class Load:
         self._strict = Chronicle(self._folder / "strict.environment", "failover", seed, limits)
         self._lenient = Chronicle(self._folder / "lenient.environment", "failover", seed, limits)
         self._served_within = served_ms / 1000
-        self.lease_max = max(wishes["lease-max"] for wishes in programs) / 1000
         self._workers = []
         for number, wishes in enumerate(programs, 1):
             words = [str(word) for key, value in wishes.items() for word in (f"--{key}", value)]

@@ -29,6 +29,11 @@ class Setting:
     # Whether -grant-delay auto is on. Without it two may believe, and that is told rather than raised.
     delayed: bool = True
 
+    @property
+    def lease_max(self):
+        """In seconds."""
+        return max(wishes["lease-max"] for wishes in self.programs) / 1000
+
 
 @dataclass
 class Told:
@@ -148,7 +153,7 @@ class Stage:
 
     def limit(self, case):
         """What the contract allows, in seconds."""
-        lease = self.load.lease_max
+        lease = self._setting.lease_max
         usual = self.ttl + SLACK + (lease if self._setting.delayed else 0) + (0.8 * lease if case.silent else 0)
         return usual + (ELECTION + self.ttl if case.elects else 0)
 

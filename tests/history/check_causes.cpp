@@ -46,14 +46,14 @@ void check_lost(const stories& all, const settings& limits, const story& who, re
     const bool by_silence = who.stop->why == reason::silence;
     const instant heard = heard_at(who);
     const instant since_heard = who.stop->at - heard;
+    const event& begun = who.granted() ? *who.grant : *who.ask;
+    const std::string how = "lost by " + std::string{to_string(who.stop->why)} + ", ";
     const instant earliest = by_silence || limits.clocks_drift ? believed_of(who.lease) : who.lease;
     if (since_heard < earliest) {
         into.checked(invariant::lost_for_cause);
         if (by_silence || !may_have_been_broken(all, who)) {
-            into.violated(invariant::lost_for_cause, who.granted() ? *who.grant : *who.ask,
-                          *who.stop,
-                          "lost by " + std::string{to_string(who.stop->why)} + ", " +
-                              milliseconds_text(since_heard) + " after it was heard");
+            into.violated(invariant::lost_for_cause, begun, *who.stop,
+                          how + milliseconds_text(since_heard) + " after it was heard");
         }
         return;
     }
@@ -63,8 +63,7 @@ void check_lost(const stories& all, const settings& limits, const story& who, re
     }
     into.checked(invariant::lost_for_cause);
     if (!may_have_been_silent(all, who, heard, who.stop->at) && !may_have_been_broken(all, who)) {
-        into.late(invariant::lost_for_cause, who.granted() ? *who.grant : *who.ask, *who.stop,
-                  "lost by " + std::string{to_string(who.stop->why)} + ", and nobody was silent");
+        into.late(invariant::lost_for_cause, begun, *who.stop, how + "and nobody was silent");
     }
 }
 

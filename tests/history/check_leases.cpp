@@ -17,8 +17,7 @@ void check_belief(const story& who, const settings& limits, report& into) {
         return;
     }
     into.checked(invariant::acts_within_belief);
-    const instant allowed = who.lease - margin_of(who, limits);
-    if (who.believes_for() > allowed) {
+    if (who.believes_for() > believed_of(who.lease)) {
         into.violated(invariant::acts_within_belief, *who.ask, *who.furthest,
                       "believes for another " + milliseconds_text(who.believes_for()) +
                           ", which is more than 0.8 of its lease");
