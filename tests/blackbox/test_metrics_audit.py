@@ -9,13 +9,13 @@ from support.http import fetch
 from support.protocol import ENDS, HEARTBEAT_FRAME, Acquired, acquire_frame
 from support.tls import HandshakeFailed
 from support.tls_files import TlsFiles
-from support.waiting import scaled, wait_until
+from support.waiting import SLOWNESS, scaled, wait_until
 
 LOCKS = ["db/a", "db/b", "db/c"]
 RULES = [("worker-?", ["db/*"]), ("leaver", ["db/*"])]
 CLIENTS_MAX = 24
 STEPS = 200  # with each set of rules
-IO_TIMEOUT = "400ms"
+IO_TIMEOUT = f"{round(400 * SLOWNESS)}ms"  # also of a handshake, each of which must come to its end
 
 
 class Workload:
