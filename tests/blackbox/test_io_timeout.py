@@ -57,6 +57,24 @@ def test_acquire_in_two_parts_within_the_limit(limited):
         client.expect_acquired()
 
 
+def test_acquire_that_arrived_while_the_server_stood_still(limited):
+    """Its pause is not the client's: what is there when it wakes is in time, what is not there is late."""
+    frame = acquire_frame("half-way")
+    with limited.connect() as whole, limited.connect() as half:
+        for client in (whole, half):
+            client.send(frame[:5])
+        limited.pause()
+        try:
+            whole.send(frame[5:] + HEARTBEAT_FRAME)
+            half.send(frame[5:-1])
+            time.sleep(LIMIT * 1.5)
+        finally:
+            limited.resume()
+        token = whole.expect_acquired()
+        whole.expect_acquired(token)
+        half.expect_end()
+
+
 def test_silence_of_a_session_is_not_bounded(limited):
     """After the ACQUIRE only the lease counts silence: also for one that came in two parts."""
     with limited.connect() as owner, limited.connect() as waiter:
