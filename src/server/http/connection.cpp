@@ -181,6 +181,9 @@ task<bool> connection::serve_one(std::chrono::seconds patience) {
             co_return false;
         }
     }
+    if (got == progress::unfinished && !reader.has_begun()) {
+        co_return false;  // an answer now would be taken for that to the next request
+    }
     if (got != progress::complete) {
         response no = got == progress::refused
                           ? service_->refuse(reader.refused_with(), reader.why())

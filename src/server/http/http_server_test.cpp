@@ -341,6 +341,15 @@ TEST(http_server, a_request_that_is_late_is_told_so) {
     EXPECT_EQ(read(silent), "") << "who has asked for nothing";
 }
 
+TEST(http_server, an_empty_line_after_a_request_is_not_answered) {
+    running_server running;
+    const posix::descriptor connection = running.connect();
+    get(connection, "/");
+    EXPECT_TRUE(read(connection, "ok\n").starts_with("HTTP/1.1 200 "));
+    send(connection, "\r\n");
+    EXPECT_EQ(read(connection), "") << "and the connection ends when its time is over";
+}
+
 // A chunked body without its last chunk: the peer can tell that it is not whole.
 TEST(http_server, a_response_that_breaks_off_has_no_end) {
     running_server running;

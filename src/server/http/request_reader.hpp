@@ -23,6 +23,9 @@ public:
     // begin is not known.
     [[nodiscard]] progress take(boost::beast::flat_buffer& input);
 
+    // Whether there was anything of a request yet: empty lines are nothing.
+    [[nodiscard]] bool has_begun() const { return parser_.got_some(); }
+
     // Of a refused one.
     [[nodiscard]] status refused_with() const noexcept { return status_; }
     [[nodiscard]] const std::string& why() const noexcept { return why_; }
