@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "posix/whole_io.hpp"
+
 namespace monolock::cli {
 
 namespace {
@@ -33,10 +35,7 @@ audit_input::audit_input(std::string path) : path_{std::move(path)}, block_(bloc
 }
 
 std::string_view audit_input::read() {
-    ssize_t count = -1;
-    do {
-        count = ::read(fd_, block_.data(), block_.size());
-    } while (count < 0 && errno == EINTR);
+    const ssize_t count = posix::read_some(fd_, block_.data(), block_.size());
     if (count < 0) {
         fail();
     }

@@ -4,31 +4,15 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <string>
 
 #include "cli/exit_code.hpp"
+#include "posix/whole_io.hpp"
 
 namespace monolock::cli {
-
-namespace {
-
-bool write_all(int fd, std::string_view text) noexcept {
-    while (!text.empty()) {
-        const ssize_t written = write(fd, text.data(), text.size());
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written < 0) {
-            return false;
-        }
-        text.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return true;
-}
-
-}  // namespace
 
 bool complain(std::string_view text, std::chrono::milliseconds patience) noexcept {
     std::string line{"monolockctl: "};
@@ -40,17 +24,18 @@ bool complain(std::string_view text, std::chrono::milliseconds patience) noexcep
         if (poll(&ready, 1, static_cast<int>(patience.count())) <= 0) {
             return false;
         }
-        const std::string_view piece = rest.substr(0, PIPE_BUF);
-        if (!write_all(STDERR_FILENO, piece)) {
+        const ssize_t written =
+            write(STDERR_FILENO, rest.data(), std::min<std::size_t>(rest.size(), PIPE_BUF));
+        if (written < 0 && errno != EINTR && errno != EAGAIN) {
             return false;
         }
-        rest.remove_prefix(piece.size());
+        rest.remove_prefix(written < 0 ? 0 : static_cast<std::size_t>(written));
     }
     return true;
 }
 
 bool print(std::string_view text) noexcept {
-    return write_all(STDOUT_FILENO, text);
+    return posix::write_all(STDOUT_FILENO, text);
 }
 
 int output_failed() noexcept {

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "posix/descriptor.hpp"
+#include "posix/whole_io.hpp"
 
 namespace monolock::cli {
 
@@ -22,12 +23,8 @@ constexpr mode_t new_file_mode = 0666;
 }
 
 void write_all(int fd, std::string_view text, const std::string& path) {
-    while (!text.empty()) {
-        const ssize_t count = ::write(fd, text.data(), text.size());
-        if (count < 0 && errno != EINTR) {
-            fail(path, errno);
-        }
-        text.remove_prefix(count < 0 ? 0 : static_cast<std::size_t>(count));
+    if (!posix::write_all(fd, text)) {
+        fail(path, errno);
     }
 }
 

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from ctl import binary, clean_environment, ctl
+from ctl import binary, clean_environment, ctl, state
 from support import audit
 from support.waiting import wait_until
 
@@ -344,3 +344,57 @@ def test_tail_follows_whatever_becomes_of_a_file(tmp_path):
             file.write("10\n")
         follower.wait_shown(10)
     assert (tmp_path / "shown").read_text(encoding="utf-8") == "".join(f"{number}\n" for number in range(1, 11))
+
+
+# --- standard streams that do not block, since whoever started it has made them so
+
+
+def not_blocking_pipe():
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    return ends
+
+
+def filled(end):
+    """How many bytes the pipe took."""
+    count = 0
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            count += os.write(end, b"x" * 4096)
+    return count
+
+
+@pytest.mark.parametrize("words", [["tail", "-n", "5000"], ["stats"], ["report", "-o", "-"], ["--help"]], ids=lambda words: words[0])
+def test_a_slow_reader_gets_all(tmp_path, words):
+    path = tmp_path / "audit.log"
+    line = '{{"time":"2026-03-01T09:30:00.250Z","event":"granted","lock":"l","identity":"","remote_addr":"192.0.2.1:5","token":{},"wait_ms":1}}\n'
+    path.write_text("".join(map(line.format, range(1, 5001))), encoding="utf-8")
+    command = ["audit", *words] + ([] if words == ["--help"] else [str(path)])
+    expected = ctl(*command).stdout
+    out, inside = not_blocking_pipe()
+    before = filled(inside)
+    process = subprocess.Popen([binary(), *command], stdout=inside, stderr=subprocess.PIPE, env=clean_environment())
+    os.close(inside)
+    os.set_blocking(out, True)
+    with process, open(out, "rb") as reader:
+        wait_until(lambda: state(process.pid) in ("S", "Z"), "it waits for the reader")
+        shown = reader.read()[before:].decode()
+        assert (process.wait(), process.stderr.read()) == (0, b"")
+    if words[0] == "report":  # says when it was made
+        shown, expected = len(shown), len(expected)
+    assert shown == expected
+
+
+def test_a_slow_writer_is_read_to_its_end(tmp_path):
+    inside, out = not_blocking_pipe()
+    with contextlib.ExitStack() as cleanup:
+        process = cleanup.enter_context(subprocess.Popen(
+            [binary(), "audit", "tail", "--json", "-"], stdin=inside, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment()
+        ))  # fmt: skip
+        os.close(inside)
+        with open(out, "wb", buffering=0) as writer:
+            for number in (1, 2):
+                wait_until(lambda: state(process.pid) in ("S", "Z"), "it waits for the writer")
+                writer.write(b"%d\n" % number)
+        assert process.communicate(timeout=20) == (b"1\n2\n", b"") and process.returncode == 0

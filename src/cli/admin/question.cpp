@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <optional>
 
+#include "posix/whole_io.hpp"
+
 namespace monolock::cli {
 
 namespace {
@@ -16,11 +18,7 @@ namespace {
 std::optional<std::string> typed_line() {
     std::string line;
     for (char letter = 0;;) {
-        const ssize_t size = ::read(STDIN_FILENO, &letter, 1);
-        if (size < 0 && errno == EINTR) {
-            continue;
-        }
-        if (size <= 0) {
+        if (posix::read_some(STDIN_FILENO, &letter, 1) <= 0) {
             return std::nullopt;
         }
         if (letter == '\n') {
@@ -46,7 +44,7 @@ bool can_ask() noexcept {
 
 void say_on_terminal(std::string_view text) noexcept {
     const int screen = ::isatty(STDERR_FILENO) == 1 ? STDERR_FILENO : STDIN_FILENO;
-    static_cast<void>(!::write(screen, text.data(), text.size()));
+    static_cast<void>(posix::write_all(screen, text));
 }
 
 bool ask_on_terminal(std::string_view question) {
