@@ -7,12 +7,13 @@ import os
 import re
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 
 import pytest
 
-from ctl import ctl
+from ctl import binary, clean_environment, ctl
 from support.waiting import wait_until
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e"
@@ -194,6 +195,87 @@ def test_a_file_that_is_no_log_is_complained_of(tmp_path):
 def test_an_empty_log_is_a_page_too(tmp_path):
     data = report(written(tmp_path / "a.log")).data()
     assert data["records"] == 0 and data["locks"] == [] and "from" not in data
+
+
+# --- links
+
+
+def test_a_link_stays_and_leads_to_the_page(tmp_path):
+    path, www = written(tmp_path / "a.log", *some()), tmp_path / "www"
+    www.mkdir()
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to(tmp_path / "folder" / "three")
+    (tmp_path / "folder").symlink_to("www")
+    (www / "three").symlink_to("page.html")
+    for mode in (None, 0o604):  # it does not exist yet; it does
+        if mode:
+            (www / "page.html").chmod(mode)
+        assert ctl("audit", "report", str(path), "-o", "one", cwd=tmp_path).returncode == 0
+        assert not (www / "page.html").is_symlink() and (www / "page.html").read_text().endswith("</html>\n")
+        assert mode is None or stat.S_IMODE((www / "page.html").stat().st_mode) == mode
+        assert all(each.is_symlink() for each in (tmp_path / "one", tmp_path / "two", tmp_path / "folder", www / "three"))
+        assert sorted(os.listdir(www)) == ["page.html", "three"]
+
+
+def test_a_link_that_leads_nowhere_stays(tmp_path):
+    path, link = written(tmp_path / "a.log", *some()), tmp_path / "link"
+    (tmp_path / "other").symlink_to("link")
+    for target in ("other", "gone/page", "a.log/page"):
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+        done = ctl("audit", "report", str(path), "-o", str(link))
+        assert done.returncode == 74 and str(tmp_path) in done.stderr and done.stderr.count("\n") == 1
+        assert os.readlink(link) == target and sorted(os.listdir(tmp_path)) == ["a.log", "link", "other"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root may write everywhere")
+def test_a_page_in_a_folder_of_others_stays(tmp_path):
+    """Though the page itself may be written: it cannot be replaced at once, and is not written over in place."""
+    path, www = written(tmp_path / "a.log", *some()), tmp_path / "www"
+    www.mkdir()
+    (www / "page").write_text("old")
+    (tmp_path / "link").symlink_to("www/page")
+    (www / "page").chmod(0o666)
+    www.chmod(0o555)
+    drop = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"] if os.geteuid() == 0 else []
+    command = [*drop, binary(), "audit", "report", str(path), "-o", str(tmp_path / "link")]
+    done = subprocess.run(command, capture_output=True, text=True, env=clean_environment())
+    assert done.returncode == 74 and f"{www}/page" in done.stderr and "Permission denied" in done.stderr
+    assert (www / "page").read_text() == "old" and os.listdir(www) == ["page"]
+
+
+@pytest.mark.parametrize("name", ["stdout", "fd/1", "/proc/self/fd/1", "link"])
+def test_a_descriptor_is_written_to_as_it_is(tmp_path, name):
+    """Where it stands, and whatever it is; its name stays what it was. (The names of /dev, made again here: a
+    monolockctl that replaces them would take them from the whole machine.)"""
+    path, dev = written(tmp_path / "a.log", *some()), tmp_path / "dev"
+    dev.mkdir()
+    links = {dev / "fd": "/proc/self/fd", dev / "stdout": "fd/1", dev / "link": str(dev / "stdout")}
+    for link, target in links.items():
+        link.symlink_to(target)
+    command = ["audit", "report", str(path), "-o", str(dev / name)]
+    page = ctl(*command).stdout
+    assert page.endswith("</html>\n")
+    with open(tmp_path / "out", "w+", encoding="utf-8") as out:
+        out.write("before\n")
+        out.flush()
+        assert ctl(*command, stdout=out, stderr=subprocess.PIPE).returncode == 0
+        out.seek(0, os.SEEK_END)
+        out.write("after\n")
+        out.seek(0)
+        text = out.read()
+    assert text.startswith("before\n<!") and text.endswith("</html>\nafter\n")
+    assert len(text) == len("before\n") + len(page) + len("after\n")
+    ours, theirs = socket.socketpair()
+    with ours, theirs, subprocess.Popen([binary(), *command], stdout=theirs, env=clean_environment()) as process:
+        theirs.close()
+        with ours.makefile("rb") as reader:
+            assert len(reader.read().decode()) == len(page)
+        assert process.wait() == 0
+    with open(os.devnull, "rb") as nothing:  # cannot be written to
+        done = ctl(*command, stdout=nothing, stderr=subprocess.PIPE)
+    assert done.returncode == 74 and str(dev / name) in done.stderr
+    assert links == {link: os.readlink(link) for link in links} and sorted(os.listdir(dev)) == ["fd", "link", "stdout"]
 
 
 # --- in a browser
