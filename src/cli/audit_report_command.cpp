@@ -32,9 +32,9 @@ telemetry::audit_report_filter filter_of(const audit_report_options& told) {
 
 int run_audit_report(const audit_report_options& told) {
     const auto is_output = [&told](const std::string& file) {
-        return file != "-" && is_same_file(file, told.output);
+        return is_same_file(file, told.output);
     };
-    if (told.output != "-" && std::ranges::any_of(told.files, is_output)) {
+    if (std::ranges::any_of(told.files, is_output)) {
         complain("-o " + telemetry::quoted(told.output) +
                  ": is one of the files to read, and stays as it is");
         return to_int(exit_code::usage);

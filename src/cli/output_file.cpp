@@ -129,11 +129,14 @@ void write_whole_file(const std::string& path, std::string_view text) {
     next.put_in_place();
 }
 
-bool is_same_file(const std::string& left, const std::string& right) {
+bool is_same_file(const std::string& read, const std::string& written) {
+    const auto look = [](const std::string& path, int standard, struct stat& about) {
+        return path == "-" ? ::fstat(standard, &about) == 0 : ::stat(path.c_str(), &about) == 0;
+    };
     struct stat one {};
     struct stat other {};
-    return ::stat(left.c_str(), &one) == 0 && ::stat(right.c_str(), &other) == 0 &&
-           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    return look(read, STDIN_FILENO, one) && look(written, STDOUT_FILENO, other) &&
+           S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
 }  // namespace monolock::cli

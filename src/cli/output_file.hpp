@@ -11,7 +11,8 @@ namespace monolock::cli {
 // is written to as it is. What goes wrong is a std::system_error that names the file.
 void write_whole_file(const std::string& path, std::string_view text);
 
-// Whether both paths lead to the same file.
-[[nodiscard]] bool is_same_file(const std::string& left, const std::string& right);
+// Whether both lead to the same regular file: paths, or "-" for standard input and for standard
+// output.
+[[nodiscard]] bool is_same_file(const std::string& read, const std::string& written);
 
 }  // namespace monolock::cli

@@ -168,11 +168,17 @@ def test_a_page_that_cannot_be_written(tmp_path):
 def test_a_log_is_never_overwritten(tmp_path):
     path = written(tmp_path / "a.log", *some())
     (tmp_path / "link").symlink_to(path)
+    (tmp_path / "twin").hardlink_to(path)
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
     before = path.read_bytes()
-    for target in ("a.log", "link"):
-        done = ctl("audit", "report", str(path), "-o", str(tmp_path / target))
-        assert done.returncode == 2 and "one of the files to read" in done.stderr
-    assert path.read_bytes() == before
+    for named in (str(path), "-"):
+        for target in (tmp_path / "a.log", tmp_path / "link", tmp_path / "twin", "-", tmp_path / "stdout"):
+            with open(path, "rb") as log, open(path, "ab") as out:
+                done = ctl("audit", "report", named, "-o", str(target), stdin=log, stdout=out, stderr=subprocess.PIPE)
+            assert done.returncode == 2 and "one of the files to read" in done.stderr, (named, target)
+    assert path.read_bytes() == before and path.samefile(tmp_path / "twin") and (tmp_path / "link").is_symlink()
+    for read in ("/dev/null", "-"):  # nothing of that can be lost
+        assert ctl("audit", "report", read, "-o", "/dev/null").returncode == 0
 
 
 def test_files_in_the_wrong_order_are_complained_of(tmp_path):
