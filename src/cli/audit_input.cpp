@@ -59,10 +59,14 @@ bool audit_input::is_begun() const {
     return ::fstat(fd_, &about) == 0 && (!S_ISREG(about.st_mode) || about.st_size > 0);
 }
 
-bool audit_input::begins_anew() {
+bool audit_input::goes_back(std::size_t unfinished) {
     struct stat about {};
-    return ::fstat(fd_, &about) == 0 && S_ISREG(about.st_mode) &&
-           about.st_size < ::lseek(fd_, 0, SEEK_CUR) && ::lseek(fd_, 0, SEEK_SET) == 0;
+    const off_t here = ::lseek(fd_, 0, SEEK_CUR);
+    if (::fstat(fd_, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size >= here) {
+        return false;
+    }
+    const off_t line = here - static_cast<off_t>(unfinished);
+    return ::lseek(fd_, about.st_size >= line ? line : 0, SEEK_SET) >= 0;
 }
 
 // Backwards, block by block. The newline that ends the last line begins no other.

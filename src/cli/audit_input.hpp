@@ -27,8 +27,10 @@ public:
     [[nodiscard]] bool is_in_place() const;
     // Whether anything was written to it; taken for granted of a pipe.
     [[nodiscard]] bool is_begun() const;
-    // If the file is shorter than what was read of it, begins anew.
-    [[nodiscard]] bool begins_anew();
+    // If the file is shorter than what was read of it, goes back, past the last `unfinished` bytes
+    // at least; false if it is not. If it is no shorter than those bytes, they were a line that was
+    // taken back, as the server does while the disk is full. Else the file begins anew.
+    [[nodiscard]] bool goes_back(std::size_t unfinished);
     // Moves to where the last so many lines begin. Only a regular file.
     void seek_lines_before_end(std::size_t lines);
 

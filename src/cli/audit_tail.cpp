@@ -79,7 +79,9 @@ public:
         });
         return print(out);
     }
-    void begin_anew() noexcept { lines_.drop_rest(); }
+    // How much there is of a line that has no end yet.
+    [[nodiscard]] std::size_t unfinished() const noexcept { return lines_.rest().size(); }
+    void drop_unfinished() noexcept { lines_.drop_rest(); }
 
 private:
     bool json_;
@@ -170,11 +172,11 @@ int run_audit_tail(const audit_tail_options& options) {
         if (!options.follow) {
             return 0;
         }
-        if (files.oldest().begins_anew()) {
-            out.begin_anew();
+        if (files.oldest().goes_back(out.unfinished())) {
+            out.drop_unfinished();
         } else if (complete) {
             files.drop_oldest();
-            out.begin_anew();
+            out.drop_unfinished();
         } else {
             ::poll(nullptr, 0, look_again_ms);
         }

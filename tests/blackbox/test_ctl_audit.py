@@ -239,6 +239,19 @@ class Follower:
         assert self._shown.read_bytes().count(b"\n") == lines
         assert self._process.poll() is None
 
+    def wait_read_to(self, position):
+        """Until it stands there in the file that the path names."""
+
+        def there():
+            folder = pathlib.Path(f"/proc/{self._process.pid}")
+            with contextlib.suppress(FileNotFoundError):
+                for fd in (folder / "fd").iterdir():
+                    if os.readlink(fd) == str(self._path):
+                        return f"pos:\t{position}\n" in (folder / "fdinfo" / fd.name).read_text()
+            return False
+
+        wait_until(there, f"it stands at {position}")
+
     def wait_opened(self):
         """Until it has the file open that the path names now; how many it has."""
 
@@ -344,6 +357,28 @@ def test_tail_follows_whatever_becomes_of_a_file(tmp_path):
             file.write("10\n")
         follower.wait_shown(10)
     assert (tmp_path / "shown").read_text(encoding="utf-8") == "".join(f"{number}\n" for number in range(1, 11))
+
+
+@pytest.mark.parametrize("left", [0, 3], ids=["whole", "in part"])
+def test_tail_follows_a_line_that_is_taken_back(tmp_path, left):
+    """As the server does at each try while the disk is full: nothing that was shown is shown again."""
+    path = tmp_path / "audit.log"
+    path.write_text("1\n2\n", encoding="utf-8")
+    with Follower(path, tmp_path / "shown") as follower:
+        follower.wait_shown(2)
+        for number in (3, 4, 5):
+            whole = path.stat().st_size
+            with open(path, "a", encoding="utf-8") as file:
+                file.write("half a li")
+            follower.wait_read_to(whole + 9)
+            os.truncate(path, whole + left)
+            follower.wait_read_to(whole + left)
+            os.truncate(path, whole)
+            follower.wait_read_to(whole)
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(f"{number}\n")
+            follower.wait_shown(number)
+    assert (tmp_path / "shown").read_text(encoding="utf-8") == "1\n2\n3\n4\n5\n"
 
 
 # --- standard streams that do not block, since whoever started it has made them so
