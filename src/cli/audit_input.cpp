@@ -69,11 +69,15 @@ bool audit_input::goes_back(std::size_t unfinished) {
     return ::lseek(fd_, about.st_size >= line ? line : 0, SEEK_SET) >= 0;
 }
 
-// Backwards, block by block. The newline that ends the last line begins no other.
-void audit_input::seek_lines_before_end(std::size_t lines) {
+// Backwards, block by block, to the newline that stands before the lines. The first one that is
+// found ends the last line, unless that is unfinished.
+void audit_input::seek_lines_before_end(std::size_t lines, unfinished_line last) {
     const off_t end = std::max<off_t>(::lseek(fd_, 0, SEEK_END), 0);
+    if (lines == 0 && last == unfinished_line::counts) {
+        return;
+    }
     std::size_t found = 0;
-    for (off_t at = end; at > 0 && lines > 0;) {
+    for (off_t at = end; at > 0;) {
         const auto size = std::min<off_t>(at, static_cast<off_t>(block_.size()));
         at -= size;
         const ssize_t count = ::pread(fd_, block_.data(), static_cast<std::size_t>(size), at);
@@ -81,15 +85,17 @@ void audit_input::seek_lines_before_end(std::size_t lines) {
             fail();
         }
         for (off_t back = count; back > 0; --back) {
-            const bool begins_line =
-                block_[static_cast<std::size_t>(back - 1)] == '\n' && at + back < end;
-            if (begins_line && ++found == lines) {
+            const bool newline = block_[static_cast<std::size_t>(back - 1)] == '\n';
+            if (at + back == end && !newline && last == unfinished_line::counts) {
+                ++found;  // as if it had its newline
+            }
+            if (newline && found++ == lines) {
                 ::lseek(fd_, at + back, SEEK_SET);
                 return;
             }
         }
     }
-    ::lseek(fd_, 0, lines > 0 ? SEEK_SET : SEEK_END);
+    ::lseek(fd_, 0, SEEK_SET);
 }
 
 void audit_input::fail() const {

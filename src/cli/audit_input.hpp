@@ -31,8 +31,10 @@ public:
     // at least; false if it is not. If it is no shorter than those bytes, they were a line that was
     // taken back, as the server does while the disk is full. Else the file begins anew.
     [[nodiscard]] bool goes_back(std::size_t unfinished);
-    // Moves to where the last so many lines begin. Only a regular file.
-    void seek_lines_before_end(std::size_t lines);
+    // Moves to where the last so many lines begin. Only a regular file. A last line without its
+    // newline is one of them, or is none yet and stands behind them.
+    enum class unfinished_line { counts, stands_behind };
+    void seek_lines_before_end(std::size_t lines, unfinished_line last);
 
 private:
     [[noreturn]] void fail() const;

@@ -74,16 +74,23 @@ public:
     [[nodiscard]] bool print_lines(std::string_view block) {
         std::string out;
         lines_.feed(block, [&](std::string_view line) {
-            out += json_ ? std::string{line} + "\n" : format_audit_line(line, coloured_);
+            out += shown(line);
             return true;
         });
         return print(out);
+    }
+    [[nodiscard]] bool print_unfinished() const {
+        return lines_.rest().empty() || print(shown(lines_.rest()));
     }
     // How much there is of a line that has no end yet.
     [[nodiscard]] std::size_t unfinished() const noexcept { return lines_.rest().size(); }
     void drop_unfinished() noexcept { lines_.drop_rest(); }
 
 private:
+    [[nodiscard]] std::string shown(std::string_view line) const {
+        return json_ ? std::string{line} + "\n" : format_audit_line(line, coloured_);
+    }
+
     bool json_;
     bool coloured_;
     telemetry::line_splitter lines_;
@@ -155,7 +162,9 @@ int run_audit_tail(const audit_tail_options& options) {
     rotated_files files{options.file};
     printer out{options.json};
     if (files.oldest().is_regular()) {
-        files.oldest().seek_lines_before_end(options.lines);
+        using enum audit_input::unfinished_line;
+        files.oldest().seek_lines_before_end(options.lines,
+                                             options.follow ? stands_behind : counts);
     }
     while (true) {
         if (options.follow) {
@@ -170,7 +179,7 @@ int run_audit_tail(const audit_tail_options& options) {
             continue;
         }
         if (!options.follow) {
-            return 0;
+            return out.print_unfinished() ? 0 : output_failed();
         }
         if (files.oldest().goes_back(out.unfinished())) {
             out.drop_unfinished();

@@ -211,6 +211,18 @@ def test_tail(log):
         assert f"token={record['token']}" in text and "\x1b" not in text
 
 
+def test_tail_shows_the_last_lines_of_a_log_that_breaks_off(tmp_path):
+    """What was named is shown: the line that breaks off is one of the last, and with -f it is none yet."""
+    path = tmp_path / "audit.log"
+    for text in ("1\n2\nbroken off", "1\nbroken off", "broken off", "\n\nbroken off", "1\n2\n", "\n\n", "\n", ""):
+        path.write_text(text, encoding="utf-8")
+        lines = [line + "\n" for line in text.removesuffix("\n").split("\n")] if text else []
+        for count in range(5):
+            shown = ctl("audit", "tail", "--json", "-n", str(count), str(path)).stdout
+            assert shown == "".join(lines[len(lines) - min(count, len(lines)):]), (text, count)
+    assert ctl("audit", "tail", "--json", "-", input="1\nbroken off", stdin=None).stdout == "1\nbroken off\n"
+
+
 def reopen(server):
     before = server.reloads("audit")
     server.signal(signal.SIGHUP)
@@ -220,9 +232,9 @@ def reopen(server):
 class Follower:
     """monolockctl audit tail -f, from the first line on; `shown` is the file of what it shows."""
 
-    def __init__(self, path, shown):
+    def __init__(self, path, shown, lines=1000000):
         self._path, self._shown = path, shown
-        command = [binary(), "audit", "tail", "-f", "--json", "-n", "1000000", str(path)]
+        command = [binary(), "audit", "tail", "-f", "--json", "-n", str(lines), str(path)]
         with open(shown, "wb") as out:
             self._process = subprocess.Popen(command, stdout=out, env=clean_environment())
 
@@ -379,6 +391,28 @@ def test_tail_follows_a_line_that_is_taken_back(tmp_path, left):
                 file.write(f"{number}\n")
             follower.wait_shown(number)
     assert (tmp_path / "shown").read_text(encoding="utf-8") == "1\n2\n3\n4\n5\n"
+
+
+@pytest.mark.parametrize("lines", [0, 1])
+def test_tail_follows_from_a_line_that_is_begun(tmp_path, lines):
+    """It is none of the last lines, and is shown once it is whole, also if it is taken back before."""
+    path = tmp_path / "audit.log"
+    path.write_text("1\n2\nhalf", encoding="utf-8")
+    with Follower(path, tmp_path / "shown", lines) as follower:
+        follower.wait_read_to(8)
+        follower.wait_shown(lines)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(" and half\nhalf")
+        follower.wait_shown(lines + 1)
+    with Follower(path, tmp_path / "again", lines) as follower:
+        follower.wait_read_to(path.stat().st_size)
+        os.truncate(path, path.stat().st_size - 4)
+        follower.wait_read_to(path.stat().st_size)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("3\n")
+        follower.wait_shown(lines + 1)
+    assert (tmp_path / "shown").read_text(encoding="utf-8") == "2\n" * lines + "half and half\n"
+    assert (tmp_path / "again").read_text(encoding="utf-8") == "half and half\n" * lines + "3\n"
 
 
 # --- standard streams that do not block, since whoever started it has made them so
