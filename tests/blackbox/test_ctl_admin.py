@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from ctl import address_text, binary, ctl
+from ctl import address_text, binary, clean_environment, ctl
 from ctl_screen import Screen
 
 CLOSED = 0x02
@@ -420,3 +420,34 @@ def test_the_question_is_seen_when_standard_error_goes_elsewhere(managed, tmp_pa
             screen.read_until(r"\[y/N\] ")
             screen.type("n\n")
             assert screen.end()[0] == 3
+
+
+def test_a_question_that_can_be_read_only_is_shown_all_the_same(managed):
+    """Standard input is the terminal, open to be read only, and standard error is not one."""
+    script = '"$1" release n </dev/tty 2>/dev/null; echo "status $?"'
+    with managed.owner("n") as owner:
+        with Screen("sh", "-c", script, "sh", binary(), env=admin_env(managed)) as screen:
+            screen.read_until(r"held by 127\.0\.0\.1:.*End this claim\? \[y/N\] ")
+            screen.type("n\n")
+            screen.read_until("status 3")
+        owner.heartbeat().expect_acquired()
+
+
+def test_nobody_is_ended_whose_question_cannot_be_shown(managed):
+    """The terminal can be read, but neither it nor another one be written to."""
+    drop = ["setpriv", "--bounding-set=-all"] if os.geteuid() == 0 else []  # as root may write to it whatever its mode
+    keys, inside = os.openpty()
+    read_only = os.open(os.ttyname(inside), os.O_RDONLY | os.O_NOCTTY)
+    os.fchmod(inside, 0o444)
+    os.write(keys, b"y\n" * 9)
+    with managed.owner("n") as owner, managed.waiter("n"):
+        for words in (["release", "n"], ["kick", "n", "2"]):
+            done = subprocess.run(
+                [*drop, binary(), *words], env=clean_environment(admin_env(managed)), stdin=read_only,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, timeout=20,
+            )  # fmt: skip
+            assert (done.returncode, done.stdout) == (2, "") and "nobody was ended" in done.stderr, done
+            assert done.stderr.count("\n") == 1 and "--yes" in done.stderr
+        owner.heartbeat().expect_acquired()
+    for end in (keys, inside, read_only):
+        os.close(end)

@@ -1,13 +1,17 @@
 #include "cli/admin/question.hpp"
 
+#include <fcntl.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <optional>
 
+#include "cli/admin/admin_error.hpp"
+#include "posix/descriptor.hpp"
 #include "posix/whole_io.hpp"
 
 namespace monolock::cli {
@@ -28,6 +32,21 @@ std::optional<std::string> typed_line() {
     }
 }
 
+// Whether the person can see it.
+bool show(std::string_view text) noexcept {
+    const auto show_on = [text](int fd) { return ::isatty(fd) == 1 && posix::write_all(fd, text); };
+    if (show_on(STDERR_FILENO) || show_on(STDIN_FILENO)) {
+        return true;
+    }
+    // Either may be open to be read only. The terminal that is read has a name to be opened by.
+    std::array<char, PATH_MAX> name{};
+    if (::ttyname_r(STDIN_FILENO, name.data(), name.size()) != 0) {
+        return false;
+    }
+    const posix::descriptor screen{::open(name.data(), O_WRONLY | O_NOCTTY | O_CLOEXEC)};
+    return screen && show_on(screen.get());
+}
+
 std::string_view without_blanks_around(std::string_view text) noexcept {
     constexpr std::string_view blanks = " \t\r";
     const std::size_t begin = text.find_first_not_of(blanks);
@@ -42,9 +61,12 @@ bool can_ask() noexcept {
     return ::isatty(STDIN_FILENO) == 1;
 }
 
-void say_on_terminal(std::string_view text) noexcept {
-    const int screen = ::isatty(STDERR_FILENO) == 1 ? STDERR_FILENO : STDIN_FILENO;
-    static_cast<void>(posix::write_all(screen, text));
+void say_on_terminal(std::string_view text) {
+    if (!show(text)) {
+        throw admin_error{exit_code::usage,
+                          "nobody was ended, because the terminal that is standard input cannot "
+                          "show the question (--yes: do not ask)"};
+    }
 }
 
 bool ask_on_terminal(std::string_view question) {
@@ -53,7 +75,7 @@ bool ask_on_terminal(std::string_view question) {
     say_on_terminal(std::string{question} + " [y/N] ");
     const auto answer = typed_line();
     if (!answer) {
-        say_on_terminal("\n");
+        static_cast<void>(show("\n"));
     }
     return answer && is_yes(*answer);
 }
