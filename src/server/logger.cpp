@@ -5,12 +5,11 @@
 #include <spdlog/sinks/base_sink.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <semaphore>
-
 #include <string>
 #include <vector>
+
+#include "posix/whole_io.hpp"
 
 namespace monolock::server {
 
@@ -41,16 +40,9 @@ public:
 
 private:
     void sink_it_(const spdlog::details::log_msg& line) override {
-        const char* rest = line.payload.data();
-        for (std::size_t left = line.payload.size(); left > 0;) {
-            const ssize_t written = ::write(STDERR_FILENO, rest, left);
-            if (written < 0 && errno != EINTR) {
-                return;  // nobody is there to be told
-            }
-            const auto count = static_cast<std::size_t>(std::max<ssize_t>(written, 0));
-            rest += count;
-            left -= count;
-        }
+        // If it fails, nobody is there to be told.
+        static_cast<void>(
+            posix::write_all(STDERR_FILENO, {line.payload.data(), line.payload.size()}));
     }
     void flush_() override { flushed_.release(); }
 

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -6,6 +8,7 @@
 
 #include "config/server_config.hpp"
 #include "posix/standard_descriptors.hpp"
+#include "posix/whole_io.hpp"
 #include "server/check.hpp"
 #include "server/server.hpp"
 
@@ -42,7 +45,7 @@ struct act {
     }
 
     static exit_status print(const std::string& text) {
-        if (std::cout << text << std::flush) {
+        if (monolock::posix::write_all(STDOUT_FILENO, text)) {
             return exit_status::ok;
         }
         std::cerr << "monolock: standard output cannot be written\n";

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from support import procfs
 from support.server import binary, clean_environment
 from support.waiting import wait_until
 
@@ -146,3 +147,35 @@ def test_a_standard_error_that_takes_nothing_keeps_nobody(start_server):
         server.wait()
         os.close(reader)
         os.close(writer)
+
+
+def is_idle(process):
+    with contextlib.suppress(FileNotFoundError):  # a thread ended meanwhile
+        return all(procfs.state(f"{process.pid}/task/{tid}") in "SZ" for tid in procfs.threads(process.pid))
+    return False
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_stream_that_does_not_block_is_waited_for(tmp_path, stream):
+    """Whoever started the server may have made it so; a reader that comes late gets all."""
+    path = tmp_path / "socket"
+    words = ["-help"] if stream == "stdout" else ["-listen", f"unix:{path}"]
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"x" * 4096)
+    server = subprocess.Popen([binary(), *words], env=clean_environment(), **{stream: writer})
+    os.close(writer)
+    try:
+        wait_until(lambda: (stream == "stdout" or path.exists()) and is_idle(server), "it has said something")
+        if stream == "stderr":
+            server.send_signal(15)
+        with open(reader, "rb") as late:
+            text = late.read().lstrip(b"x")
+        assert server.wait(timeout=10) == 0
+    finally:
+        server.kill()
+        server.wait()
+    for word in [b"-listen"] if stream == "stdout" else [b"listening", b"stopped"]:
+        assert word in text
