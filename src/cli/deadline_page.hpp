@@ -19,7 +19,7 @@ public:
     deadline_page(const deadline_page&) = delete;
     deadline_page& operator=(const deadline_page&) = delete;
 
-    // First before the wrapper is told of the command, then often.
+    // First before the wrapper is told that there will be a command, then often.
     void publish(boot_clock::time_point confirmed_until) noexcept {
         page_->confirmed_until_ns = confirmed_until.time_since_epoch().count();
     }

@@ -255,6 +255,14 @@ private:
             options_.command,
             context_.environment,
             {"MONOLOCK_NAME=" + options_.name, "MONOLOCK_TOKEN=" + std::to_string(held_.token())}};
+        // The wrapper enforces what it reads on the page from `starting` on: whatever becomes of
+        // this process meanwhile, none of the command's is unwatched. As of now, because the grant
+        // may be many leases old.
+        context_.page.publish(held_.confirmed_until());
+        line_.send({.kind = message_kind::starting});
+        if (held_.lost()) {
+            return report_loss();  // it may have stood still since the order came
+        }
         auto result = what.start(context_.signals, context_.screen, hand_terminal_over_);
         if (result.error_number != 0) {
             say_cannot_run(result.error_number);
@@ -265,9 +273,6 @@ private:
         exec_report_ = std::move(result.report);
         job_.emplace(result.process);
         context_.page.set_group(result.process);
-        // As of now: the wrapper enforces what it reads there from `started` on, and the grant may
-        // be many leases old.
-        context_.page.publish(held_.confirmed_until());
         line_.send({.kind = message_kind::started, .value = result.process});
         let_go_of_standard_input_and_output();
         return std::nullopt;

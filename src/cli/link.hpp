@@ -13,6 +13,7 @@ namespace monolock::cli {
 enum class message_kind : int {
     // From the guardian.
     granted,   // with a duplicate of the claim's descriptor; it waits for `go`
+    starting,  // the command gets a process next; from here on the deadline on the page holds
     started,   // the command has a process; value: which (and its group)
     stopped,   // the command was stopped; value: by which signal
     finished,  // nothing of the job is left and the lock is released; value: the exit status

@@ -96,9 +96,11 @@ private:
                 terminal_given_ = context_.screen.is_ours();
                 line_.send({.kind = message_kind::go, .value = terminal_given_ ? 1 : 0});
                 return;
+            case message_kind::starting:
+                backstop_.emplace(*context_.options.grace, last_moment());
+                return;
             case message_kind::started:
                 command_ = value;
-                backstop_.emplace(*context_.options.grace, last_moment());
                 return let_go_of_standard_input_and_output();
             case message_kind::stopped:
                 return stop_along(value);
@@ -208,7 +210,7 @@ private:
     posix::boot_timer timer_;
     posix::descriptor claim_;            // the duplicate, from the grant on
     pid_t command_ = 0;                  // and its group, once started
-    std::optional<loss_plan> backstop_;  // once started
+    std::optional<loss_plan> backstop_;  // once it is about to be
     bool terminal_given_ = false;
     std::optional<int> ended_;
 };

@@ -16,10 +16,11 @@ from ctl import (
     clean_environment,
     processes_of,
     run_words,
+    stat_fields,
     state,
 )
 from ctl_exec import HeldProgram
-from support.strace import injected
+from support.strace import all_injected, injected
 from support.waiting import tried_again, wait_until
 
 LEASE = 2.0
@@ -282,6 +283,37 @@ def test_the_wrapper_acts_when_the_guardian_cannot(scripted, stubborn, grace):
     assert CONFIRMED - 0.25 * LEASE < diary.last_sign_of_life() - claim.answered_at < CONFIRMED + 0.15
     wait_until(lambda: claim.ended_at, "the claim ended")
     assert not alive_at_end
+
+
+def test_a_guardian_that_stops_between_fork_and_report_leaves_no_command_unwatched(scripted):
+    """It stands still before it has told the wrapper of the command, which runs already."""
+    alive_at_end = []
+    scripted.on_end = lambda claim: alive_at_end.extend(processes_of(claim.name))
+    # Its second one, after that for itself.
+    late = tampered("setpgid", "delay_enter=3s:when=2")
+    with Run(scripted, "n", "sleep", "60", options=["--lease", "2s"], **late) as run:
+        command = run.commands()[0]
+        os.kill(int(stat_fields(command)[1]), signal.SIGSTOP)
+        status, _, err = run.end()
+        assert status == 76 and "guardian" in err
+        wait_until(lambda: scripted.claim("n").ended_at, "the claim ended")
+        assert not alive_at_end
+
+
+def test_a_guardian_that_stood_still_since_the_go_starts_no_command(scripted, tmp_path):
+    """It has the grant and the order to start, and goes on when the claim is lost."""
+    ran = tmp_path / "ran"
+    owner = scripted.owner("n")
+    with Run(scripted, "n", "sh", "-c", f"echo ran > {ran}", options=["--lease", "1s"]) as run:
+        scripted.claim("n")
+        # And again after a fork, long enough for a command that was started to be seen.
+        late = {"recvmsg": "delay_exit=2s:when=1", "setpgid": "delay_enter=1s:when=1"}
+        with all_injected(str(run.guardian), late):
+            scripted.release(owner)
+            scripted.granted("n")
+            scripted.silent = True
+            assert run.end()[0] == 76
+        assert not ran.exists()
 
 
 @tried_again

@@ -30,7 +30,16 @@ def shard_threads(pid):
 def injected(thread, call, what):
     """In the block the thread's calls of that name get what strace's inject= says: "error=ENOSPC:when=1",
     "delay_exit=2000" (microseconds)."""
-    words = ["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{what}"]
+    with all_injected(thread, {call: what}):
+        yield
+
+
+@contextlib.contextmanager
+def all_injected(thread, calls):
+    """The same for several calls: a dict by their names."""
+    words = ["strace", "-qq", "-o", "/dev/null", "-e", f"trace={','.join(calls)}"]
+    for call, what in calls.items():
+        words += ["-e", f"inject={call}:{what}"]
     with _traced([*words, "-p", thread], [thread]):
         yield
 
