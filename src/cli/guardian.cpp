@@ -351,6 +351,9 @@ private:
         while (read(child_events_.get(), &ignored, sizeof ignored) > 0) {
         }
         const job::news news = job_->reap();
+        if (!job_->has_group()) {
+            context_.page.set_group(0);
+        }
         if (news.stopped_by) {
             line_.send({.kind = message_kind::stopped, .value = *news.stopped_by});
         }
@@ -376,7 +379,7 @@ private:
                 report_silence();
                 return;
             case loss_plan::action::kill:
-                job_->kill_all();
+                kill_job();
                 report_silence();
                 return;
         }
@@ -401,16 +404,23 @@ private:
 
     void end_job() noexcept {
         if (job_) {
-            job_->kill_all();
-            context_.page.set_group(0);
+            kill_job();
         }
+    }
+
+    // May wait long for the last of it, when the group has no number of its own any more: so the
+    // wrapper must not be the one that sends TERM to it.
+    void kill_job() noexcept {
+        (void)context_.page.claim_terminate();
+        job_->kill_all();
+        context_.page.set_group(0);
     }
 
     // The lock goes last: whoever gets it next finds nothing of the job, unless the command ended
     // by itself and left something behind.
     [[nodiscard]] int finish() {
         if (wrapper_gone_) {
-            job_->kill_all();
+            kill_job();
         }
         context_.page.set_group(0);
         if (exec_report_) {

@@ -109,12 +109,20 @@ bool kill_children() noexcept {
     return any;
 }
 
+// Kills the group if a child of this process is in it, dead or alive, and says whether. Without one
+// its number may be a stranger's. (A member whose parent lives outside of the group becomes a child
+// when that one is killed.)
+bool kill_group(pid_t group) noexcept {
+    if (group <= 0 || !has_child(P_PGID, group)) {
+        return false;
+    }
+    kill(-group, SIGKILL);
+    return true;
+}
+
 // Kills what can be found. When a child is left, this says whether it is one of the job's.
 bool kill_the_rest(pid_t group) noexcept {
-    const bool in_group = group > 0 && has_child(P_PGID, group);
-    if (in_group) {
-        kill(-group, SIGKILL);  // who could not be signalled may be able to be now
-    }
+    const bool in_group = kill_group(group);  // who could not be signalled may be able to be now
     const bool shown = kill_children();
     // /proc may be missing, or hide what runs under another user's rights. So the kernel's word
     // counts, unless what it speaks of may be a child from before the job.
@@ -154,9 +162,7 @@ bool reap_each(int flags, Seen seen) noexcept {
 // the rest: the children of whoever dies fall to us, so the end is reached when no child is left.
 template <class Seen>
 void kill_and_reap(pid_t group, Seen seen) noexcept {
-    if (group > 0) {
-        kill(-group, SIGKILL);
-    }
+    kill_group(group);
     while (reap_each(0, seen) && kill_the_rest(group)) {
         wait_for_a_death();
     }
@@ -188,9 +194,13 @@ void job::signal_command(int number) const noexcept {
 }
 
 void job::signal_group(int number) const noexcept {
-    if (!empty_) {
+    if (has_group()) {
         kill(-command_, number);
     }
+}
+
+bool job::has_group() const noexcept {
+    return !status_ || has_child(P_PGID, command_);
 }
 
 job::news job::reap() noexcept {
@@ -212,8 +222,7 @@ job::news job::reap() noexcept {
 }
 
 void job::kill_all() noexcept {
-    // Once the whole job is known to be gone its number may be another group's.
-    kill_and_reap(empty_ ? 0 : command_, [this](pid_t process, int status) {
+    kill_and_reap(command_, [this](pid_t process, int status) {
         if (process == command_) {
             status_ = status;
         }

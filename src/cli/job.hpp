@@ -17,7 +17,8 @@ void spare_present_children();
 // own.
 void forget_spared_children() noexcept;
 
-// Kills the process group (0: none) and every descendant of the calling process, those that left
+// Kills the process group (0: none, and none in which there is no child of the calling process: its
+// number may be another's by now) and every descendant of the calling process, those that left
 // the group too, and reaps until none is left. SIGCHLD must be blocked. Returns only then: a
 // process stuck in the kernel, or one that runs under another user's rights, is waited for, and so
 // is one that left the group if /proc does not show it. (Unless there are spared children, which it
@@ -32,8 +33,10 @@ public:
     // To the command alone; nothing once it has been reaped, since its number may be another's
     // then.
     void signal_command(int number) const noexcept;
-    // To the whole group.
+    // To the whole group; nothing once its number may be another's.
     void signal_group(int number) const noexcept;
+    // Whether it may not: the command or another child in its group has not been reaped yet.
+    [[nodiscard]] bool has_group() const noexcept;
 
     // What became of the command since the last call. Orphans that ended are reaped on the way.
     struct news {

@@ -215,6 +215,74 @@ def test_a_child_from_before_the_run_is_not_waited_for_where_proc_is_missing(scr
         os.kill(helper, signal.SIGKILL)
 
 
+# The first process of a namespace. Its run's command ends at the loss and leaves a child behind that does not. When
+# the command's number is free a stranger gets it, with a group of its own; then the run, or its guardian, is killed.
+STRANGER = """
+import os, signal, subprocess, sys, time
+
+def wait(condition):
+    while not condition():
+        time.sleep(0.002)
+
+def is_gone(process):
+    return not os.path.exists(f"/proc/{process}")
+
+def parent_of(process):
+    with open(f"/proc/{process}/stat") as stat:
+        return int(stat.read().rpartition(")")[2].split()[1])
+
+run = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, text=True)
+command, left = map(int, run.stdout.readline().split())
+guardian = parent_of(command)
+print("ready", flush=True)
+wait(lambda: is_gone(command))
+with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+    last.write(str(command - 1))
+stranger = os.fork()
+if stranger == 0:
+    os.setsid()
+    time.sleep(600)
+wait(lambda: os.getpgid(stranger) == stranger)
+assert stranger == command and not is_gone(left), (stranger, command)
+os.kill(guardian if sys.argv[1] == "guardian" else run.pid, signal.SIGKILL)
+wait(lambda: is_gone(left))
+ended, status = os.waitpid(stranger, os.WNOHANG)
+print(f"killed by {os.WTERMSIG(status)}" if ended else "lives", flush=True)
+"""
+
+LEAVING = """
+import os, signal, time
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+if os.fork() == 0:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.setsid()
+    print(os.getppid(), os.getpid(), flush=True)
+while True:
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("who", ["wrapper", "guardian"])
+def test_a_stranger_who_got_the_number_of_the_group_is_not_killed(scripted, who):
+    """The command has ended in its grace, and its number is free while the rest of the job is still to be killed."""
+    namespace = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+    tried = subprocess.run([*namespace, "true"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if tried.returncode != 0:
+        pytest.skip(f"no namespace can be had here: {tried.stderr.strip()}")
+    options = ["--lease", "60s", "--grace", "17s"]
+    words = [binary(), *run_words(scripted, "n", "python3", "-c", LEAVING, options=options)]
+    first = subprocess.Popen(
+        [*namespace, "python3", "-c", STRANGER, who, *words], env=clean_environment(), stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert first.stdout.readline() == "ready\n"
+        scripted.reset(scripted.claim("n"))
+        assert first.communicate(timeout=20)[0] == "lives\n"
+    finally:
+        first.kill()
+        first.wait()
+
+
 def test_sigkill_of_both_kills_the_command(scripted):
     """Nobody is left to keep the order; the kernel's parent-death signal still ends the command."""
     with Lifeline() as life, life.run(scripted, "n", "sleep", "60") as run:
