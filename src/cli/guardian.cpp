@@ -355,12 +355,26 @@ private:
             context_.page.set_group(0);
         }
         if (news.stopped_by) {
+            context_.page.begin_stop();
             line_.send({.kind = message_kind::stopped, .value = *news.stopped_by});
         }
-        // A wrapper that stopped along with the command goes on along with it.
-        if (news.continued && getppid() == context_.wrapper) {
-            kill(context_.wrapper, SIGCONT);
+        if (news.continued) {
+            // A job that was continued only to obey TERM takes nobody's script along.
+            continue_along(!context_.page.terminate_claimed());
         }
+    }
+
+    // Who stopped along with the command goes on along with it: the wrapper (one that has not come
+    // to it yet may have been stopped by the same hand), and its group, if that stopped too.
+    void continue_along(bool with_group) const noexcept {
+        const deadline_page::stop stopped = context_.page.end_stop();
+        if (stopped == deadline_page::stop::none || getppid() != context_.wrapper) {
+            return;
+        }
+        const pid_t group = getpgid(context_.wrapper);
+        const bool all =
+            with_group && stopped == deadline_page::stop::followed_by_group && group > 1;
+        kill(all ? -group : context_.wrapper, SIGCONT);
     }
 
     void act(loss_plan::action due) {
@@ -405,6 +419,7 @@ private:
     void end_job() noexcept {
         if (job_) {
             kill_job();
+            continue_along(false);
         }
     }
 
@@ -423,6 +438,7 @@ private:
             kill_job();
         }
         context_.page.set_group(0);
+        continue_along(false);  // a wrapper that is stopped is to tell the end
         if (exec_report_) {
             take_exec_report();  // its process may have been seen to end first
         }

@@ -78,7 +78,8 @@ private:
             if (number == SIGCONT) {
                 resume_command();
             } else if (number == SIGTSTP && command_ == 0) {
-                suspend(false);
+                kill(getpid(), SIGTSTP);
+                take_stop();
             } else {
                 line_.send({.kind = message_kind::deliver, .value = number});
             }
@@ -163,6 +164,7 @@ private:
         if (command_ == 0) {
             return;
         }
+        context_.page.leave_stop();
         if (context_.screen.is_ours()) {
             terminal_given_ = true;
             context_.screen.give_to(command_);
@@ -173,27 +175,35 @@ private:
     // The command was stopped. If there is a terminal a shell may be waiting to see this process
     // stop too; without one nobody is.
     void stop_along(int signal_number) noexcept {
+        using stop = deadline_page::stop;
         const bool had_terminal = terminal_given_;
-        take_terminal_back();
-        if (!context_.screen.present()) {
+        // The terminal, a key press at it for one, would have stopped all of this process's group.
+        // A SIGSTOP is somebody's who means the command, and who may continue it and nobody else.
+        const stop how =
+            had_terminal && signal_number != SIGSTOP ? stop::followed_by_group : stop::followed;
+        if (!context_.screen.present() || !context_.page.follow_stop(how)) {
             return;
         }
-        // With the terminal, the key press would have stopped all of this process's group.
-        const bool continued = suspend(had_terminal);
+        take_terminal_back();
+        kill(how == stop::followed_by_group ? 0 : getpid(), SIGTSTP);
+        // From here on the guardian's SIGCONT does away with this process's SIGTSTP. One that came
+        // before was done away with by it.
+        if (!context_.page.follows(how)) {
+            kill(how == stop::followed_by_group ? 0 : getpid(), SIGCONT);
+        }
         // If nobody could stop us there is no shell that could continue us, and the key press is
         // ignored, as the kernel does for a group without a shell.
-        if (continued || (had_terminal && signal_number == SIGTSTP)) {
+        if (take_stop() || (had_terminal && signal_number == SIGTSTP)) {
             resume_command();
         }
     }
 
-    // Stops this process (or its whole group) as a key press would. Returns when it was continued,
-    // or false at once if it could not be stopped: the signal is ignored, or no shell is there.
-    bool suspend(bool whole_group) noexcept {
+    // Lets a SIGTSTP that is pending stop this process. Returns when it was continued, or false at
+    // once if it could not be stopped: the signal is ignored, or no shell is there.
+    bool take_stop() noexcept {
         sigset_t keyboard_stop;
         sigemptyset(&keyboard_stop);
         sigaddset(&keyboard_stop, SIGTSTP);
-        kill(whole_group ? 0 : getpid(), SIGTSTP);
         pthread_sigmask(SIG_UNBLOCK, &keyboard_stop, nullptr);  // stops here
         pthread_sigmask(SIG_BLOCK, &keyboard_stop, nullptr);
         sigset_t continuation;

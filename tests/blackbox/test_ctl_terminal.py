@@ -9,6 +9,7 @@ import pytest
 
 from ctl import Run, ScriptedServer, binary, processes_of, run_words, state, stat_fields
 from ctl_screen import Screen
+from support.strace import injected, wait_standing
 from support.waiting import wait_until
 
 
@@ -33,6 +34,17 @@ def read_command(screen):
     vfork and exec cannot stop itself, with or without monolockctl.
     """
     return int(screen.read_until(r"ready-(\d+)\r\n").group(1))
+
+
+def wrapper_of(command):
+    guardian = stat_fields(command)[1]
+    return int(stat_fields(guardian)[1])
+
+
+def is_pending(process, number):
+    with open(f"/proc/{process}/status") as status:
+        fields = dict(line.rstrip("\n").split(":\t") for line in status)
+    return any(int(fields[each], 16) & (1 << (number - 1)) for each in ("SigPnd", "ShdPnd"))
 
 
 @pytest.fixture
@@ -149,6 +161,64 @@ def test_stopped_from_outside_without_a_terminal(scripted):
         run.process.stdin.write("x\n")
         run.process.stdin.flush()
         assert run.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("around", ["script", "pipeline"])
+@pytest.mark.parametrize("by", ["SIGSTOP", "the terminal"])
+def test_what_stops_along_with_the_command_goes_on_along_with_it(scripted, shell, tmp_path, around, by):
+    """A script or a pipeline, when somebody continues the command and not the shell's job. A SIGSTOP does not stop it."""
+    way = tmp_path / "way"
+    os.mkfifo(way)
+    run = shell_line(scripted, "sh", "-c", f"'echo ready-$$; exec cat {way}'")
+    if around == "pipeline":
+        shell.type(f"{run} | (cat; echo status-$?)\n")
+    else:
+        script = tmp_path / "script"
+        script.write_text(f"{run}\necho status-$?\n")
+        shell.type(f"sh {script}\n")
+    command = read_command(shell)
+    wrapper = wrapper_of(command)
+    if by == "SIGSTOP":
+        os.kill(command, signal.SIGSTOP)
+    else:
+        shell.type("\x1a")
+        shell.read_until("Stopped")
+    wait_until(lambda: state(command) == "T" and state(wrapper) == "T", "both stopped")
+    os.kill(command, signal.SIGCONT)
+    wait_until(lambda: state(command) != "T" and state(wrapper) != "T", "both go on")
+    way.write_text("ended-well\n")
+    shell.read_until("ended-well.*status-0")
+
+
+def test_a_command_that_is_killed_when_stopped_leaves_no_run_behind(scripted, shell, tmp_path):
+    """The script around it, which nobody stopped, hears of it."""
+    script = tmp_path / "script"
+    script.write_text(shell_line(scripted, "sh", "-c", "'echo ready-$$; exec sleep 60'") + "\necho status-$?\n")
+    shell.type(f"sh {script}\n")
+    command = read_command(shell)
+    wrapper = wrapper_of(command)
+    os.kill(command, signal.SIGSTOP)
+    wait_until(lambda: state(wrapper) == "T", "the run is stopped")
+    os.kill(command, signal.SIGKILL)
+    shell.read_until("status-137")
+
+
+@pytest.mark.parametrize("by", ["SIGSTOP", "SIGTSTP"])
+@pytest.mark.parametrize("call", ["recvmsg", "kill"])
+def test_a_run_that_hears_late_of_a_stop_does_not_stop_for_a_command_that_runs(scripted, shell, tmp_path, by, call):
+    """It stands still before it reads of the stop, or before it stops itself, until the command was continued."""
+    way = tmp_path / "way"
+    os.mkfifo(way)
+    shell.type(shell_line(scripted, "sh", "-c", f"'echo ready-$$; exec cat {way}'") + "; echo status-$?\n")
+    command = read_command(shell)
+    wrapper = wrapper_of(command)
+    with injected(str(wrapper), call, "delay_enter=30s:when=1"):
+        os.kill(command, getattr(signal, by))
+        wait_standing(wrapper)
+        os.kill(command, signal.SIGCONT)
+        wait_until(lambda: is_pending(wrapper, signal.SIGCONT), "the run is continued")
+    way.write_text("ended-well\n")
+    shell.read_until("ended-well.*status-0")
 
 
 # Lasts so long that whoever still went by the deadline of the grant would have ended it.

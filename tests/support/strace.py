@@ -49,6 +49,14 @@ def standing_still(thread, seconds, more=""):
     """In the block the thread is kept from its next epoll_wait for so long, or from each. Begins when it stands there:
     what it was sent before is done."""
 
+    with injected(thread, "epoll_wait", f"delay_enter={seconds}s{more}"):
+        wait_standing(thread)
+        yield
+
+
+def wait_standing(thread):
+    """Until a traced thread stands in a call that is delayed for it."""
+
     def stands():
         for _ in range(int(STANDS_SECONDS * 100)):
             if procfs.state(thread) != "t":
@@ -56,9 +64,7 @@ def standing_still(thread, seconds, more=""):
             time.sleep(0.01)
         return True
 
-    with injected(thread, "epoll_wait", f"delay_enter={seconds}s{more}"):
-        wait_until(stands, f"thread {thread} stands still")
-        yield
+    wait_until(stands, f"thread {thread} stands still")
 
 
 @contextlib.contextmanager
