@@ -2,6 +2,7 @@
 
 #include <sys/signalfd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
@@ -40,6 +41,11 @@ signal_state signal_state::capture() noexcept {
         }
     }
     return out;
+}
+
+bool signal_state::ignored_keyboard() const noexcept {
+    return std::ranges::none_of(forwarded_,
+                                [](int number) { return number == SIGINT || number == SIGQUIT; });
 }
 
 void signal_state::restore() const noexcept {

@@ -16,6 +16,10 @@ public:
     // sends to say something, without the ones that were ignored at the start.
     [[nodiscard]] const std::vector<int>& forwarded() const noexcept { return forwarded_; }
 
+    // Whether both were ignored that the keyboard sends to end a program: so a shell without job
+    // control starts what it does not wait for ("&").
+    [[nodiscard]] bool ignored_keyboard() const noexcept;
+
     // In the command's process, just before it is executed; async-signal-safe. A signal that came
     // in between and is pending takes effect here.
     void restore() const noexcept;

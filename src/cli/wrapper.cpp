@@ -43,6 +43,7 @@ public:
         : context_{context},
           line_{std::move(line)},
           guardian_{guardian},
+          in_background_{context.signals.ignored_keyboard() && isatty(STDIN_FILENO) == 0},
           signals_{open_signal_descriptor(context.signals.forwarded())} {}
 
     [[nodiscard]] int run() {
@@ -94,7 +95,7 @@ private:
         switch (const int value = received->what.value; received->what.kind) {
             case message_kind::granted:
                 claim_ = std::move(received->descriptor);
-                terminal_given_ = context_.screen.is_ours();
+                terminal_given_ = may_give_terminal();
                 line_.send({.kind = message_kind::go, .value = terminal_given_ ? 1 : 0});
                 return;
             case message_kind::starting:
@@ -153,6 +154,12 @@ private:
 
     // --- terminal and job control ---
 
+    // What a script without job control has started with "&" is in the terminal's group, beside the
+    // script that goes on there.
+    [[nodiscard]] bool may_give_terminal() const noexcept {
+        return !in_background_ && context_.screen.is_ours();
+    }
+
     void take_terminal_back() noexcept {
         // Only from the command: a shell that took the terminal meanwhile keeps it.
         if (std::exchange(terminal_given_, false) && context_.screen.belongs_to(command_)) {
@@ -165,7 +172,7 @@ private:
             return;
         }
         context_.page.leave_stop();
-        if (context_.screen.is_ours()) {
+        if (may_give_terminal()) {
             terminal_given_ = true;
             context_.screen.give_to(command_);
         }
@@ -216,6 +223,7 @@ private:
     const run_context& context_;
     link line_;
     pid_t guardian_;
+    bool in_background_;  // of a shell without job control
     posix::descriptor signals_;
     posix::boot_timer timer_;
     posix::descriptor claim_;            // the duplicate, from the grant on

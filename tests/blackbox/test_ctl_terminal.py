@@ -89,6 +89,25 @@ def test_a_run_in_the_background_leaves_the_terminal_alone(scripted, shell):
     shell.read_until("status-143")
 
 
+def test_a_run_in_the_background_of_a_script_leaves_it_the_terminal(scripted):
+    """A script has no job control: both are in the group that the terminal talks to."""
+    script = shell_line(scripted, "sleep", "60") + " & read line; echo script-$line; kill $!; wait $!; echo status-$?"
+    with Screen("sh", "-c", script) as screen:
+        command = wait_until(lambda: processes_of("n"), "the command")[0]
+        assert foreground_of(command) == screen.process.pid
+        screen.type("words\n")
+        screen.read_until("script-words.*status-143")
+
+
+def test_a_run_that_hears_no_keys_and_reads_the_terminal_gets_it(scripted):
+    script = "trap '' INT QUIT; " + shell_line(scripted, "sh", "-c", "'read line; echo got-$line'") + "; echo status-$?"
+    with Screen("sh", "-c", script) as screen:
+        command = wait_until(lambda: processes_of("n"), "the command")[0]
+        assert foreground_of(command) == os.getpgid(command)
+        screen.type("words\n")
+        screen.read_until("got-words.*status-0")
+
+
 def test_control_c_reaches_the_command(scripted, shell):
     script = "\"trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.02; done\""
     shell.type(shell_line(scripted, "sh", "-c", script) + "\n")
