@@ -87,14 +87,15 @@ command::command(std::vector<std::string> words, char* const* environment,
       envp_{pointers_to(environment_)} {}
 
 // Returns only on failure, with the errno that tells most: a file that is there and may not be
-// executed says more than one that is not there. A file of unknown format is not handed to a shell,
-// as execvp would.
+// executed says more than one that is not there, and so does a folder of a network that is dead,
+// behind which the search goes on as execvp's does. A file of unknown format is not handed to a
+// shell, as execvp would.
 int command::execute() const noexcept {
     int failure = ENOENT;
     for (const std::string& path : candidates_) {
         execve(path.c_str(), argv_.data(), envp_.data());
-        if (errno == EACCES) {
-            failure = EACCES;
+        if (errno == EACCES || errno == ESTALE || errno == ENODEV || errno == ETIMEDOUT) {
+            failure = errno;
         } else if (errno != ENOENT && errno != ENOTDIR) {
             return errno;
         }

@@ -59,6 +59,27 @@ def test_command_not_found_and_not_executable(scripted, tmp_path):
     wait_until(lambda: all(claim.ended_at for claim in scripted.claims), "each claim has ended")
 
 
+def traced(*words):
+    """Arguments of Run that have it watched by strace. (Not as tampered() of the losses, where it is the run's child.)"""
+    return {"prefix": ("strace", "-f", "-qq", *words), "env": {"ASAN_OPTIONS": "detect_leaks=0"}}
+
+
+@pytest.mark.parametrize("error", ["ESTALE", "ENODEV", "ETIMEDOUT"])
+@pytest.mark.parametrize("found", [True, False])
+def test_a_dead_network_folder_in_path_does_not_hide_those_after_it(scripted, tmp_path, error, found):
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\necho found\n")
+    program.chmod(0o755)
+    refused = traced("-o", "/dev/null", "-e", "trace=execve", "-P", "/dead/program", "-e", f"inject=execve:error={error}")
+    refused["env"]["PATH"] = f"/dead:{tmp_path if found else '/none'}:{os.environ['PATH']}"
+    with Run(scripted, "n", "program", **refused) as run:
+        status, out, err = run.end()
+    if found:
+        assert (status, out, err) == (0, "found\n", "")
+    else:
+        assert status == 126 and "No such file" not in err and len(err.splitlines()) == 1
+
+
 def test_unreachable(tmp_path):
     for address in [f"127.0.0.1:{closed_port()}", f"unix:{tmp_path}/none", "no-such-host.invalid:7070"]:
         done = ctl("run", "--server", address, "n", "true")
