@@ -176,7 +176,9 @@ void become_subreaper() noexcept {
 
 void spare_present_children() {
     spared().any = has_child(P_ALL, 0);
-    for_each_child([](pid_t child) { spared().known.push_back(child); });
+    if (spared().any) {  // or every process of the machine is looked at for nothing
+        for_each_child([](pid_t child) { spared().known.push_back(child); });
+    }
 }
 
 void forget_spared_children() noexcept {

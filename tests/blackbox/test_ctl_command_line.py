@@ -80,6 +80,14 @@ def test_a_dead_network_folder_in_path_does_not_hide_those_after_it(scripted, tm
         assert status == 126 and "No such file" not in err and len(err.splitlines()) == 1
 
 
+def test_a_run_without_earlier_children_looks_at_no_other_process(scripted, tmp_path):
+    """On a machine with many of them that takes long, for nothing."""
+    log = tmp_path / "calls"
+    with Run(scripted, "n", "true", **traced("-o", str(log), "-e", "trace=open,openat")) as run:
+        assert run.end() == (0, "", "")
+    assert "/dev/tty" in log.read_text() and '"/proc",' not in log.read_text()
+
+
 def test_unreachable(tmp_path):
     for address in [f"127.0.0.1:{closed_port()}", f"unix:{tmp_path}/none", "no-such-host.invalid:7070"]:
         done = ctl("run", "--server", address, "n", "true")
