@@ -98,7 +98,7 @@ coverage: ## lines and branches of the pure parts that their tests execute; the 
 	@scripts/setup build test lint fuzz matrix
 	@tests/coverage/run
 
-soak: ## SOAK_MINUTES (60) of SOAK_SESSIONS (10000) and everything else at once, and a million names; the report lands in build/soak/
+soak: ## SOAK_MINUTES (60, at least 2) of SOAK_SESSIONS (10000) and everything else at once, and a million names; the report lands in build/soak/
 	@scripts/setup build test bench
 	@$(MAKE) --no-print-directory build
 	@tests/soak/run --minutes $(SOAK_MINUTES) --sessions $(SOAK_SESSIONS)

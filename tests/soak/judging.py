@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 QUARTER = 4
 SAMPLES_MIN = 8  # in the second half; fewer say nothing
+# Before that even an honest server's memory and CPU are still filling, and a leak looks no different. (Rings and buffers
+# take longer, but little by then; what a longer run shows in addition is in README.md.)
+MINUTES_MIN = 2
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from harness.machine import load_average, machine_facts
 from harness.options import ROOT, Options
 
 from .helpers import Broken
-from .judging import Verdict
+from .judging import MINUTES_MIN, Verdict
 from .names import use_names
 from .report import write
 from .running import check_programs, judge_series, soak
@@ -22,7 +22,7 @@ NAMES = 1_000_000
 
 def parse(arguments=None):
     parser = argparse.ArgumentParser(prog="tests/soak/run", description="Everything at once, for an hour.")
-    parser.add_argument("--minutes", type=float, default=60, help="(default %(default)s)")
+    parser.add_argument("--minutes", type=float, default=60, help=f"at least {MINUTES_MIN} (default %(default)s)")
     parser.add_argument("--sessions", type=int, default=10_000, help="that beat, a tenth over TLS (default %(default)s)")
     parser.add_argument("--reload-seconds", type=float, default=60, help="between two SIGHUPs (default %(default)s)")
     parser.add_argument("--names", type=int, default=NAMES, help="used once each, before the hour (default %(default)s)")
@@ -31,7 +31,13 @@ def parse(arguments=None):
     parser.add_argument("--judge", type=pathlib.Path, metavar="SAMPLES", help="only judge the series of that file again")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     parser.add_argument("--build-dir", type=pathlib.Path, default=ROOT / "build")
-    return parser.parse_args(arguments)
+    flags = parser.parse_args(arguments)
+    if not flags.minutes >= MINUTES_MIN and flags.only != "names" and not flags.judge:
+        parser.error(
+            f"--minutes {flags.minutes:g}: growth cannot be judged within less than {MINUTES_MIN} minutes, "
+            "for what a start fills is still filling, of an honest server as of one that leaks"
+        )
+    return flags
 
 
 def say(text):

@@ -13,7 +13,7 @@ from harness.options import DESCRIPTORS_SPARE, descriptor_limit
 from support.pki import Authority
 
 from .helpers import Broken
-from .judging import FLAT, judge_books, judge_flat, judge_none, judge_some
+from .judging import FLAT, MINUTES_MIN, Verdict, judge_books, judge_flat, judge_none, judge_some
 from .subject import Subject
 
 TLS_SHARE = 0.1  # of all sessions
@@ -103,10 +103,16 @@ def line_of(name, sample):
     )
 
 
-def judge_series(samples):
+def judge_series(samples, minutes_min=MINUTES_MIN):
+    """Growth over less than so many minutes says nothing about anybody."""
     times = [sample["t"] for sample in samples]
-    for tolerance in FLAT:
-        yield judge_flat(tolerance, times, [sample[tolerance.figure] for sample in samples])
+    minutes = (times[-1] + sample_seconds(minutes_min)) / 60  # of the run: the last one may be that much before its end
+    if minutes < minutes_min:
+        said = f"only {times[-1] / 60:.1f} minutes were sampled, {minutes_min:g} are needed: what a start fills is still filling"
+        yield Verdict("growth can be judged", False, said)
+    else:
+        for tolerance in FLAT:
+            yield judge_flat(tolerance, times, [sample[tolerance.figure] for sample in samples])
     yield judge_none("no session was lost", sum(sample["lost"] for sample in samples))
 
 

@@ -1,4 +1,4 @@
-"""What a helper that fails says at the end is told, and a file of samples that says nothing is no verdict."""
+"""What a helper that fails says at the end is told, and samples or a run that would say nothing are no verdict."""
 
 import os
 import time
@@ -7,7 +7,7 @@ import pytest
 from harness.errors import CannotMeasure
 
 from .helpers import Broken, Helper
-from .main import judge_again
+from .main import judge_again, parse
 
 
 class Failing:
@@ -39,3 +39,16 @@ def test_no_samples_are_no_verdict(tmp_path, text):
     path.write_text(text)
     with pytest.raises(CannotMeasure):
         judge_again(path)
+
+
+@pytest.mark.parametrize("words", [["--minutes", "1"], ["--minutes", "1.9", "--plant", "leak"], ["--minutes", "nan", "--only", "hour"]])
+def test_a_run_that_is_too_short_to_say_anything_is_refused(capsys, words):
+    with pytest.raises(SystemExit) as refused:
+        parse(words)
+    assert refused.value.code == 2
+    assert "growth cannot be judged within less than 2 minutes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["--minutes", "2"], ["--minutes", "1", "--only", "names"], ["--minutes", "1", "--judge", "x"]])
+def test_a_run_that_can_be_judged_is_not(words):
+    parse(words)

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from .judging import FLAT, Tolerance, growth, judge_books, judge_flat, judge_none, judge_returned, judge_some, slope
+from .running import judge_series
 
 HOUR = [10.0 * sample for sample in range(360)]
 MIB = 1 << 20
@@ -84,6 +85,30 @@ def test_one_more_thread_is_one_too_many():
 
 def test_few_samples_are_no_proof():
     assert not judge_flat(RESIDENT, HOUR[:10], [1.0] * 10).held
+
+
+def filling(seconds, every=2.5):
+    """The samples of servers that are filling up for a minute, and leak nothing."""
+    times = [every * number for number in range(1, round(seconds / every) + 1)]
+    flat = {"descriptors": 100, "threads": 3, "cpu": 0.1, "lost": 0}
+    return [{"t": time, "resident": min(time, 60) * MIB, **flat} for time in times]
+
+
+def test_what_is_still_filling_is_not_called_a_leak():
+    """A run that was cut off so early has judged nothing, and says so."""
+    verdict, lost = judge_series(filling(60))
+    assert (verdict.name, verdict.held) == ("growth can be judged", False)
+    assert verdict.said.startswith("only 1.0 minutes were sampled, 2 are needed")
+    assert lost.held
+
+
+def test_two_minutes_are_judged():
+    assert all(verdict.held for verdict in judge_series(filling(120)))
+    assert any(verdict.name == "resident does not grow" for verdict in judge_series(filling(120)))
+
+
+def test_the_judgement_itself_can_be_tried_with_less():
+    assert [verdict.name for verdict in judge_series(filling(60), minutes_min=0) if not verdict.held] == ["resident does not grow"]
 
 
 def test_growth_is_the_larger_of_two_views():
