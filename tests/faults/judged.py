@@ -25,7 +25,7 @@ class Verdict:
     grants: int = 0
     losses: int = 0
     handover_ms: float = None
-    expiry_ms: float = None
+    past_lease_ms: float = None  # see the legend of `run`
     checked: dict = field(default_factory=dict)  # invariant -> times
     passed_over: dict = field(default_factory=dict)  # invariant -> times that it could not be judged
     late: dict = field(default_factory=dict)  # invariant -> times, those above zero
@@ -56,8 +56,8 @@ def check_history(files):
     head = re.search(r" (\d+) grants, (\d+) owners lost", done.stdout)
     verdict.grants, verdict.losses = int(head[1]), int(head[2])
     for line in done.stdout.splitlines():
-        if span := re.fullmatch(r"  (slowest handover|latest expiry) +(-?[0-9.]+) ms", line):
-            name = "handover_ms" if span[1].startswith("slowest") else "expiry_ms"
+        if span := re.fullmatch(r"  (slowest handover|grant past a lease) +([0-9.]+) ms", line):
+            name = "handover_ms" if span[1].startswith("slowest") else "past_lease_ms"
             setattr(verdict, name, float(span[2]))
         if row := re.fullmatch(r"  (\w+) +(\d+) +(\d+) +(\d+) +(\d+)", line):
             verdict.checked[row[1]] = int(row[2])

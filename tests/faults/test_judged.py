@@ -46,6 +46,27 @@ def test_what_was_checked_and_what_was_passed_over_are_told_apart(tmp_path):
     assert verdict.checked.keys() == verdict.passed_over.keys()
 
 
+def test_a_silent_owner_is_followed_so_long_after_its_lease_and_never_before(tmp_path):
+    """The lease counts from the last moment at which the server can have heard it; its last heartbeat may be older."""
+
+    def followed(at):
+        told = [
+            {"t": 1, "kind": "near", "worker": 2},
+            of_claim(5, "ask", 1, lock="a", lease_ns=10**9),
+            of_claim(10, "grant", 1, token=100, until=805 * 10**6),
+            of_claim(20, "ask", 2, lock="a", lease_ns=10**9),
+            of_claim(25, "waiting", 2),
+            {"t": 200 * 10**6, "kind": "silent", "worker": 1},
+            of_claim(at, "grant", 2, token=101, until=(at + 800) * 10**6),
+            of_claim(at + 1, "end", 2),
+        ]
+        return check_history([written(tmp_path, told)])
+
+    assert followed(1190).past_lease_ms == 0  # heard at 185 or so
+    assert followed(1207).past_lease_ms == 7
+    assert followed(1251).late == {"silence_bounded": 1}
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "".join(json.dumps(record) + "\n" for record in FORCED), '{"kind":"setup","scen'],

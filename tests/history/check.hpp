@@ -36,7 +36,9 @@ enum class invariant : std::uint8_t {
                          // connection was silent, it is late
     fifo_as_seen,        // who saw WAITING before another asked is granted first, or has left
     handover_bounded,    // from a close to the grant of a near waiter; else it is late
-    silence_bounded,     // and from the last sign of life, past the lease; else it is late
+    silence_bounded,     // and from the last sign of life that the server can have had, past the
+                         // lease; else it is late. That is the last one that it did have, or
+                         // up to a quarter of the lease later
     everyone_served,     // in calm; who is served after the bound, was served late
     nothing_lost_in_calm,  // of what was begun in it; by silence alone it is late
 };
@@ -83,7 +85,7 @@ public:
     std::uint64_t grants = 0;
     std::uint64_t losses = 0;             // of owners
     std::optional<instant> handover_max;  // of those checked
-    std::optional<instant> silence_max;   // how late
+    std::optional<instant> silence_max;   // how late at least
 
 private:
     tally& of_mutable(invariant what) { return counts_.at(static_cast<std::size_t>(what)); }

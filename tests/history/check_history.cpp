@@ -40,7 +40,7 @@ void print(const recording& from, const report& made) {
               << " grants, " << made.losses << " owners lost, " << from.torn_lines
               << " torn lines\n";
     print_span("slowest handover", made.handover_max);
-    print_span("latest expiry", made.silence_max);
+    print_span("grant past a lease", made.silence_max);
     std::cout << "  " << std::left << std::setw(24) << "invariant" << std::right << std::setw(10)
               << "checked" << std::setw(13) << "passed over" << std::setw(8) << "late"
               << std::setw(12) << "violations" << '\n';

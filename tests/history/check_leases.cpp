@@ -59,6 +59,22 @@ const window* silence_of(const stories& all, const story& owner, const story& ne
     return owned_until_then ? &*found : nullptr;
 }
 
+// A client sends one heartbeat at a time, and never sooner after the one before than that
+// (docs/protocol.md, `min(base, max(base - 2 x rtt, 100 ms))`).
+instant heartbeat_interval_min(instant lease) {
+    return std::min<instant>(lease / 4, std::chrono::milliseconds{100});
+}
+
+// The latest moment at which the server can have heard the owner that fell silent then. It had
+// heard what was confirmed when that was noted. Whether more was sent, and not confirmed before the
+// silence, nobody notes; if it cannot have been, the silence counts from that note.
+instant heard_at_the_latest(const story& owner, const settings& limits, instant silent) {
+    const instant sent = owner.confirmed_until - believed_of(owner.lease);
+    const bool may_have_sent_again =
+        limits.clocks_drift || silent >= sent + heartbeat_interval_min(owner.lease);
+    return may_have_sent_again ? silent : std::min(silent, owner.confirmed->at);
+}
+
 void check_not_late(const stories& all, const settings& limits,
                     const std::vector<const story*>& lock, const story& owner, const story& next,
                     report& into) {
@@ -66,22 +82,23 @@ void check_not_late(const stories& all, const settings& limits,
     if (silence == nullptr || limits.silence_slack == instant{0}) {
         return;
     }
-    const instant over = silence->from + owner.lease;
+    const instant heard = heard_at_the_latest(owner, limits, silence->from);
+    const instant over = heard + owner.lease;
     const surroundings& its = all.around(next.id.worker);
     if (!its.near || next.waiting == nullptr || next.waiting->at > over ||
-        any_overlaps(its.paused, silence->from, next.grant->at) ||
-        all.server_away(silence->from, next.grant->at) ||
-        all.announced(owner, silence->from, next.grant->at) ||
+        any_overlaps(its.paused, heard, next.grant->at) || all.server_away(heard, next.grant->at) ||
+        all.announced(owner, heard, next.grant->at) ||
         unseen_owner_between(all, lock, owner, next)) {
         into.passed_over(invariant::silence_bounded);
         return;
     }
     into.checked(invariant::silence_bounded);
-    const instant late = next.grant->at - over;
+    // Below zero it is not early: the last sign of life may be older than is known.
+    const instant late = std::max(next.grant->at - over, instant{0});
     into.silence_max = std::max(into.silence_max.value_or(late), late);
     if (late > limits.silence_slack) {
         into.late(invariant::silence_bounded, *owner.grant, *next.grant,
-                  milliseconds_text(late) + " past the lease of the first");
+                  milliseconds_text(late) + " past the lease of the first, or more");
     }
 }
 

@@ -336,6 +336,55 @@ TEST(SilenceBounded, IsBrokenBeyond) {
     EXPECT_TRUE(only_late(made));
 }
 
+// Falls silent at `silent`, when a heartbeat that was sent at 400 and noted as confirmed at 410 is
+// the last that is known.
+tale fallen_silent_after_a_beat(int silent, int granted, int lease = 1000) {
+    return tale{}
+        .worker(kind::near, 1, 0)
+        .worker(kind::near, 2, 0)
+        .ask(first, 0, lease)
+        .grant(first, 10, 100, lease * 4 / 5)
+        .ask(second, 20)
+        .waiting(second, 30)
+        .confirmed(first, 410, 400 + lease * 4 / 5)
+        .worker(kind::silent, 1, silent)
+        .grant(second, granted, 101, granted + 800)
+        .end(second, granted + 500)
+        .worker(kind::heard, 1, granted + 600)
+        .loss(first, granted + 601);
+}
+
+TEST(SilenceBounded, CountsFromWhatWasConfirmedIfNoMoreCanHaveBeenSent) {
+    // The next heartbeat was due at 500 at the earliest.
+    EXPECT_THAT(broken(fallen_silent_after_a_beat(499, 1460).check(strict)), IsEmpty());
+    EXPECT_THAT(broken(fallen_silent_after_a_beat(499, 1461).check(strict)),
+                ElementsAre(invariant::silence_bounded));
+    EXPECT_EQ(fallen_silent_after_a_beat(499, 1460).check(strict).silence_max, tale::ms(50));
+    // The client may have noted it as late as that.
+    EXPECT_THAT(broken(fallen_silent_after_a_beat(405, 1455).check(strict)), IsEmpty());
+    EXPECT_THAT(broken(fallen_silent_after_a_beat(405, 1456).check(strict)),
+                ElementsAre(invariant::silence_bounded));
+    // A lease of 200 ms has 50 from one to the next.
+    EXPECT_THAT(broken(fallen_silent_after_a_beat(449, 661, 200).check(strict)),
+                ElementsAre(invariant::silence_bounded));
+}
+
+TEST(SilenceBounded, CountsFromTheSilenceIfMoreMayHaveBeenSent) {
+    EXPECT_THAT(broken(fallen_silent_after_a_beat(500, 1550).check(strict)), IsEmpty());
+    EXPECT_THAT(broken(fallen_silent_after_a_beat(500, 1551).check(strict)),
+                ElementsAre(invariant::silence_bounded));
+    EXPECT_THAT(broken(fallen_silent_after_a_beat(450, 700, 200).check(strict)), IsEmpty());
+    EXPECT_THAT(broken(fallen_silent_after_a_beat(450, 701, 200).check(strict)),
+                ElementsAre(invariant::silence_bounded));
+}
+
+TEST(SilenceBounded, WhatIsNotLateIsNeitherEarly) {
+    const report made = fallen_silent_after_a_beat(640, 1450).check(strict);
+    EXPECT_THAT(broken(made), IsEmpty());
+    EXPECT_EQ(made.of(invariant::silence_bounded).checked, 1U);
+    EXPECT_EQ(made.silence_max, tale::ms(0));
+}
+
 TEST(SilenceBounded, PassesOverWhatNobodyCanKnow) {
     const auto passed_over = [](const tale& told) {
         const report made = told.check(strict);

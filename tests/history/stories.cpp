@@ -166,6 +166,7 @@ void stories::of_claim(const event& what) {
             } else if (!who.granted()) {
                 who.grant = &what;
                 who.furthest = &what;
+                who.confirmed = &what;
                 who.confirmed_until = what.until;
             }
             break;
@@ -173,7 +174,10 @@ void stories::of_claim(const event& what) {
             if (!who.granted()) {
                 contradict(who, what, "is confirmed without a grant");
             } else if (who.stop == nullptr) {
-                who.confirmed_until = std::max(who.confirmed_until, what.until);
+                if (what.until > who.confirmed_until) {
+                    who.confirmed = &what;
+                    who.confirmed_until = what.until;
+                }
                 if (what.until - what.at > who.believes_for()) {
                     who.furthest = &what;
                 }

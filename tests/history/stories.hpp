@@ -21,10 +21,11 @@ struct story {
     const event* waiting = nullptr;
     const event* grant = nullptr;
     const event* last_act = nullptr;
-    const event* stop = nullptr;      // its loss or its end, or its process's
-    const event* closed = nullptr;    // after its end, if that is told
-    instant confirmed_until{0};       // as far as is known: a killed process tells nothing more
-    const event* furthest = nullptr;  // its grant or confirmation that looks the furthest ahead
+    const event* stop = nullptr;       // its loss or its end, or its process's
+    const event* closed = nullptr;     // after its end, if that is told
+    instant confirmed_until{0};        // as far as is known: a killed process tells nothing more
+    const event* confirmed = nullptr;  // its grant or confirmation that says so
+    const event* furthest = nullptr;   // its grant or confirmation that looks the furthest ahead
 
     [[nodiscard]] bool granted() const noexcept { return grant != nullptr; }
     // Not if it was stopped between its grant and the note of it until its deadline had passed:
