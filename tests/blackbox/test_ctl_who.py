@@ -78,7 +78,7 @@ def test_who_does_not_answer_is_not_waited_for(managed, tmp_path):
             assert 0.3 <= time.monotonic() - began < 0.6
             began = time.monotonic()
             assert run(managed, "--no-wait", "--admin", admin) == 'monolockctl: lock "n": somebody else has it\n'
-            assert time.monotonic() - began < 0.25
+            assert time.monotonic() - began < 0.45  # asking may take 150 ms
 
 
 @tried_again
@@ -94,7 +94,7 @@ def test_a_signal_is_not_held_up_by_the_question(managed):
                 began = time.monotonic()
                 status, out, _ = waiting.end()
                 # Either the signal came in time to be the end of it, or the wait was over.
-                assert status in (143, 75) and not out and time.monotonic() - began < 0.5
+                assert status in (143, 75) and not out and time.monotonic() - began < 0.45  # asking may take 150 ms
 
 
 def test_a_lock_that_is_acquired_asks_nobody(managed):
