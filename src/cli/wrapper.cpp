@@ -121,8 +121,14 @@ private:
     void bury_guardian() {
         waitpid(guardian_, nullptr, 0);
         kill_descendants(context_.page.group());
-        complain(claim_ ? "the guardian process was killed; the command was killed with it"
-                        : "the guardian process was killed");
+        if (guardian_was_late_) {
+            complain(
+                "the guardian process did not act at the deadline: the lock may be lost, and what "
+                "ran was killed");
+        } else {
+            complain(claim_ ? "the guardian process was killed; the command was killed with it"
+                            : "the guardian process was killed");
+        }
         ended_ = to_int(claim_ ? exit_code::lock_lost : exit_code::system_failure);
     }
 
@@ -147,6 +153,7 @@ private:
             case loss_plan::action::kill:
                 // A guardian that is still there either does not run or waits for a process that
                 // does not die. Its end comes back as the end of the line.
+                guardian_was_late_ = true;
                 kill(guardian_, SIGKILL);
                 return;
         }
@@ -224,6 +231,7 @@ private:
     link line_;
     pid_t guardian_;
     bool in_background_;  // of a shell without job control
+    bool guardian_was_late_ = false;
     posix::descriptor signals_;
     posix::boot_timer timer_;
     posix::descriptor claim_;            // the duplicate, from the grant on

@@ -295,7 +295,7 @@ def test_a_guardian_that_stops_between_fork_and_report_leaves_no_command_unwatch
         command = run.commands()[0]
         os.kill(int(stat_fields(command)[1]), signal.SIGSTOP)
         status, _, err = run.end()
-        assert status == 76 and "guardian" in err
+        assert status == 76 and "did not act at the deadline" in err
         wait_until(lambda: scripted.claim("n").ended_at, "the claim ended")
         assert not alive_at_end
 
