@@ -40,7 +40,7 @@ def test_a_run_that_is_interrupted_leaves_nothing(number):
     wait_until(lambda: len(procfs.of_session(run.pid)) >= 7, "a server, two relays and four workers")
     run.send_signal(number)
     assert run.wait(30) == 130
-    assert f"monolock-{run.pid}-" not in netns.run("ip", "netns", "list")
+    assert f"-{run.pid}-" not in netns.run("ip", "netns", "list")
     assert not procfs.of_session(run.pid)
 
 

@@ -6,15 +6,20 @@ as scripts/setup installs them.
 
 import contextlib
 import ctypes
+import functools
 import itertools
 import os
 import pathlib
+import re
 import shutil
+import signal
 import subprocess
 
 _CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 _numbers = itertools.count()
+_NAMED = pathlib.Path("/run/netns")
+_ETC = pathlib.Path("/etc/netns")
 
 SERVER_ADDRESS = "10.77.0.1"
 CLIENT_ADDRESS = "10.77.0.2"
@@ -26,12 +31,52 @@ def run(*command, stdin=None):
     return result.stdout
 
 
+def _names_of(pid):
+    """How the names of that process's namespaces begin. A number of a process is one within its namespace of processes
+    alone, and /run may be shared with others (a container's)."""
+    return f"monolock-{os.stat('/proc/self/ns/pid').st_ino}-{pid}-"
+
+
+def _left_behind():
+    """The names of what processes made that are gone. Where another has got the number since, it stays for now."""
+    names = {path.name for folder in (_NAMED, _ETC) if folder.is_dir() for path in folder.iterdir()}
+    ours = re.compile(_names_of(r"(\d+)") + r"\d+")
+    return [name for name in names if (made := ours.fullmatch(name)) and not os.path.exists(f"/proc/{made[1]}")]
+
+
+def _end_processes_in(name):
+    """Servers outlive a run that is killed. Without the name nobody would find them any more."""
+    listed = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, timeout=20).stdout
+    for pid in map(int, listed.split()):
+        with contextlib.suppress(OSError):
+            process = os.pidfd_open(pid)
+            try:
+                if os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat(_NAMED / name).st_ino:
+                    signal.pidfd_send_signal(process, signal.SIGKILL)
+            finally:
+                os.close(process)
+
+
+def _remove(name):
+    subprocess.run(["ip", "netns", "del", name], capture_output=True, timeout=20)
+    shutil.rmtree(_ETC / name, ignore_errors=True)
+
+
+@functools.cache
+def remove_left_behind():
+    """What runs that were killed had no time to put away. Once in each process."""
+    for name in _left_behind():
+        _end_processes_in(name)
+        _remove(name)
+
+
 class Namespace:
     """A network namespace with its loopback up. What stands in its /etc/hosts may be said."""
 
     def __init__(self, hosts=None):
-        self.name = f"monolock-{os.getpid()}-{next(_numbers)}"
-        self._etc = pathlib.Path("/etc/netns", self.name)
+        remove_left_behind()
+        self.name = f"{_names_of(os.getpid())}{next(_numbers)}"
+        self._etc = _ETC / self.name
         if hosts is not None:
             self.write_etc("hosts", hosts)
         run("ip", "netns", "add", self.name)
@@ -78,8 +123,7 @@ class Namespace:
         self.run("nft", "flush", "ruleset")
 
     def remove(self):
-        subprocess.run(["ip", "netns", "del", self.name], capture_output=True, timeout=20)
-        shutil.rmtree(self._etc, ignore_errors=True)
+        _remove(self.name)
 
 
 def _set_namespace(descriptor):
