@@ -1,4 +1,5 @@
-"""What a run that was killed leaves behind is put away by the next one, and nothing of a run that lives."""
+"""What a run that was killed leaves behind is put away by the next one, and nothing of a run that lives. Who may make no
+namespaces is told so."""
 
 import os
 import pathlib
@@ -30,7 +31,7 @@ def can_make_them():
     return done.returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not can_make_them(), reason="network namespaces cannot be made here")
+makes_some = pytest.mark.skipif(not can_make_them(), reason="network namespaces cannot be made here")
 
 
 class Run:
@@ -57,6 +58,7 @@ def is_over(path):
     return status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
+@makes_some
 def test_what_a_killed_run_left_is_gone_once_the_next_begins():
     killed, alive = Run(), Run()
     try:
@@ -79,6 +81,7 @@ def test_what_a_killed_run_left_is_gone_once_the_next_begins():
         netns.remove_left_behind.__wrapped__()
 
 
+@makes_some
 def test_nothing_is_taken_away_that_has_another_name(monkeypatch):
     gone = Run()
     gone.end()
@@ -89,6 +92,14 @@ def test_nothing_is_taken_away_that_has_another_name(monkeypatch):
     monkeypatch.setattr(netns, "_NAMED", FakeFolder([*names, f"{netns._names_of(gone.process.pid)}0"]))
     monkeypatch.setattr(netns, "_ETC", folder)
     assert netns._left_behind() == [f"{netns._names_of(gone.process.pid)}0"]
+
+
+def test_where_none_can_be_made_it_is_said_and_nothing_begins():
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from support import netns; netns.require(); print('went on')"
+    done = subprocess.run([sys.executable, "-c", program, TESTS], env={"PATH": "/nowhere"}, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == ("network namespaces cannot be made: run this as root (CAP_SYS_ADMIN and CAP_NET_ADMIN), "
+                           "with iproute2 and nftables: ip is missing\n")
 
 
 class FakeFolder:

@@ -1,5 +1,6 @@
 """What the long runs (make faults, failover, fenced) share: how they are asked, and how they are ended."""
 
+import argparse
 import contextlib
 import math
 import os
@@ -9,6 +10,16 @@ import sys
 INTERRUPTED = 130
 _held = 0  # sections that are not disturbed
 _is_due = False  # an interruption that came meanwhile
+
+
+def no_words(about, *programs):
+    """Takes --help, which shows that text, and refuses every other word. The environment must name the programs; ends
+    the program with 2 where it does not."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
+    for variable in programs:
+        if not os.access(os.environ.get(variable) or "", os.X_OK):
+            parser.error(f"{variable} names no program; make builds them and names them all")
 
 
 def number_from(variable, default, kind=float, at_least=0):

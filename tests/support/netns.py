@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 _CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -70,6 +71,21 @@ def remove_left_behind():
         _remove(name)
 
 
+def require():
+    """Ends the program with 2, in words, where no namespace can be made."""
+    try:
+        for command in ("ip", "nft"):
+            assert shutil.which(command), f"{command} is missing"
+        Namespace().remove()
+    except (AssertionError, OSError, subprocess.SubprocessError) as why:
+        print(
+            "network namespaces cannot be made: run this as root (CAP_SYS_ADMIN and CAP_NET_ADMIN), with iproute2 and nftables: "
+            f"{why}",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+
+
 class Namespace:
     """A network namespace with its loopback up. What stands in its /etc/hosts may be said."""
 
@@ -79,8 +95,12 @@ class Namespace:
         self._etc = _ETC / self.name
         if hosts is not None:
             self.write_etc("hosts", hosts)
-        run("ip", "netns", "add", self.name)
-        self.run("ip", "link", "set", "lo", "up")
+        try:
+            run("ip", "netns", "add", self.name)
+            self.run("ip", "link", "set", "lo", "up")
+        except BaseException:
+            self.remove()
+            raise
 
     @property
     def prefix(self):
