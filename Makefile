@@ -70,9 +70,9 @@ page-test: ## the operator's page in a real browser, at every size, with 100,000
 	@cmake --preset dev > /dev/null && cmake --build --preset dev -j $(JOBS) --target monolock -- --quiet
 	@tests/page/run long_test.mjs page_test.mjs
 
-planted: ## plant each known bug, one at a time, and see that the simulator catches it
+planted: ## plant each known bug, one at a time, and see that the simulator catches it (PLANTED='lifo …' for some, within SEEDS, 20000)
 	@scripts/setup build test
-	@tests/simulation/planted/run
+	@tests/simulation/planted/run $(if $(SEEDS),--seeds $(SEEDS)) $(PLANTED)
 
 consume: ## the client library in somebody else's build: installed, as a part of it, fetched; by CMake and pkg-config
 	@scripts/setup build test
@@ -106,7 +106,7 @@ soak: ## SOAK_MINUTES (60, at least 2) of SOAK_SESSIONS (10000) and everything e
 simulate-long: build ## a million simulated worlds or an hour of them, on all cores; the report lands in build/
 	@{ git describe --always --dirty; build/simulate --seeds 1000000 --seconds 3600 --jobs $(JOBS) --progress 60; } 2>&1 | tee build/simulate-long.txt
 
-matrix: ## the suite by both compilers, under every sanitizer and valgrind, with one and many shards (hours)
+matrix: ## the suite by both compilers, under every sanitizer and valgrind, with one and many shards (hours; MATRIX_CELLS='gcc asan' for some)
 	@scripts/setup build test lint fuzz matrix
 	@tests/matrix/run $(MATRIX_CELLS)
 
