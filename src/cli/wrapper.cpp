@@ -199,11 +199,12 @@ private:
             return;
         }
         take_terminal_back();
-        kill(how == stop::followed_by_group ? 0 : getpid(), SIGTSTP);
+        const pid_t whom = how == stop::followed_by_group ? 0 : getpid();
+        kill(whom, SIGTSTP);
         // From here on the guardian's SIGCONT does away with this process's SIGTSTP. One that came
         // before was done away with by it.
         if (!context_.page.follows(how)) {
-            kill(how == stop::followed_by_group ? 0 : getpid(), SIGCONT);
+            kill(whom, SIGCONT);
         }
         // If nobody could stop us there is no shell that could continue us, and the key press is
         // ignored, as the kernel does for a group without a shell.
