@@ -158,6 +158,7 @@ void honest_server::take(session& who, std::span<const std::byte> bytes, time_po
     for (const std::byte byte : bytes.subspan(used)) {
         if (byte == protocol::heartbeat_frame[0]) {
             who.unanswered.push_back(now);
+            ++heartbeats_;
         } else {
             ++strange_bytes_;
         }

@@ -36,6 +36,7 @@ public:
 
     [[nodiscard]] std::string address() const;
     [[nodiscard]] std::uint64_t grants() const noexcept { return grants_; }
+    [[nodiscard]] std::uint64_t heartbeats() const noexcept { return heartbeats_; }
     // Bytes that were neither an ACQUIRE nor a HEARTBEAT.
     [[nodiscard]] std::uint64_t strange_bytes() const noexcept { return strange_bytes_; }
     // Claims that were told WAITING.
@@ -73,6 +74,7 @@ private:
     std::map<std::string, std::deque<session*>> queues_;  // the owner in front
     std::uint64_t last_token_ = 0;
     std::atomic<std::uint64_t> grants_{0};
+    std::atomic<std::uint64_t> heartbeats_{0};
     std::atomic<std::uint64_t> strange_bytes_{0};
     std::atomic<int> queued_{0};
     std::atomic<int> connections_{0};
