@@ -107,7 +107,7 @@ simulate-long: build ## a million simulated worlds or an hour of them, on all co
 	@{ git describe --always --dirty; build/simulate --seeds 1000000 --seconds 3600 --jobs $(JOBS) --progress 60; } 2>&1 | tee build/simulate-long.txt
 
 matrix: ## the suite by both compilers, under every sanitizer and valgrind, with one and many shards (hours; MATRIX_CELLS='gcc asan' for some)
-	@scripts/setup build test lint fuzz matrix
+	@scripts/setup build test lint fuzz page matrix
 	@tests/matrix/run $(MATRIX_CELLS)
 
 containers-test: ## build the container image and run it; lint, render and validate the chart and the manifests (as root, minutes)
