@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fuzz/choices.hpp"
 #include "fuzz/ip_oracle.hpp"
@@ -129,6 +130,27 @@ std::string take_chunks(std::string_view& text) {
     return body;
 }
 
+// Content-Length may say the same number again, in another line or as a list (RFC 9110, section
+// 8.6). A member without digits is no number.
+std::size_t length_of(const std::vector<std::string_view>& lengths) {
+    std::optional<std::size_t> size;
+    for (std::string_view each : lengths) {
+        bool more = true;
+        while (more) {
+            const std::size_t comma = std::min(each.find(','), each.size());
+            std::string_view member = each.substr(0, comma);
+            member.remove_prefix(std::min(member.find_first_not_of(" \t"), member.size()));
+            member = member.substr(0, member.find_last_not_of(" \t") + 1);
+            const std::size_t value = number_of(member, 10);
+            require(value == size.value_or(value));
+            size = value;
+            more = comma < each.size();
+            each.remove_prefix(more ? comma + 1 : comma);
+        }
+    }
+    return size.value_or(0);
+}
+
 // By RFC 9112, sections 2.2 and 6, with no more than the text at hand.
 void check_framing(const http::request& made, std::string_view used) {
     while (used.starts_with("\r\n")) {
@@ -144,10 +166,7 @@ void check_framing(const http::request& made, std::string_view used) {
     if (!encodings.empty()) {
         require(made.body == take_chunks(rest));
     } else {
-        const std::size_t size = lengths.empty() ? 0 : number_of(lengths.front(), 10);
-        for (const std::string_view each : lengths) {  // the same one again is no contradiction
-            require(number_of(each, 10) == size);
-        }
+        const std::size_t size = length_of(lengths);
         require(made.body == rest.substr(0, size) && made.body.size() == size);
         rest.remove_prefix(size);
     }

@@ -58,6 +58,26 @@ TEST(request_reader, however_it_is_cut) {
     }
 }
 
+TEST(request_reader, a_length_may_be_said_again_but_not_otherwise) {
+    const auto with = [](std::string_view lengths) {
+        return "POST /x HTTP/1.1\r\nContent-Length: " + std::string{lengths} + "\r\n\r\nab";
+    };
+    for (const std::string_view same : {"2,2", "2 ,\t02", "2\r\nContent-Length: 2"}) {
+        for (std::size_t piece = 1; piece <= with(same).size() + 3; ++piece) {
+            const auto made = read(with(same) + "GET", piece);
+            ASSERT_EQ(made.what, progress::complete) << same << piece;
+            EXPECT_EQ(made.read->body, "ab");
+            EXPECT_EQ(made.left, 3U) << "of the next";
+        }
+    }
+    for (const std::string_view other :
+         {"2,1", "1,2", "2\r\nContent-Length: 1", "2,", ",2", "2,,2", "2 2", "+2", "0x2", ""}) {
+        for (std::size_t piece = 1; piece <= with(other).size(); ++piece) {
+            EXPECT_EQ(read(with(other), piece).what, progress::refused) << other << piece;
+        }
+    }
+}
+
 TEST(request_reader, a_target_that_names_a_host_replaces_the_host) {
     const auto hosts = [](std::string_view fields) {
         const auto made =
