@@ -3,6 +3,7 @@
 // next request.
 
 #include <algorithm>
+#include <boost/algorithm/string.hpp>
 #include <boost/asio/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -134,18 +135,14 @@ std::string take_chunks(std::string_view& text) {
 // 8.6). A member without digits is no number.
 std::size_t length_of(const std::vector<std::string_view>& lengths) {
     std::optional<std::size_t> size;
-    for (std::string_view each : lengths) {
-        bool more = true;
-        while (more) {
-            const std::size_t comma = std::min(each.find(','), each.size());
-            std::string_view member = each.substr(0, comma);
-            member.remove_prefix(std::min(member.find_first_not_of(" \t"), member.size()));
-            member = member.substr(0, member.find_last_not_of(" \t") + 1);
-            const std::size_t value = number_of(member, 10);
+    for (const std::string_view each : lengths) {
+        std::vector<std::string> members;
+        boost::split(members, each, boost::is_any_of(","));
+        for (const std::string& member : members) {
+            const std::size_t value =
+                number_of(boost::trim_copy_if(member, boost::is_any_of(" \t")), 10);
             require(value == size.value_or(value));
             size = value;
-            more = comma < each.size();
-            each.remove_prefix(more ? comma + 1 : comma);
         }
     }
     return size.value_or(0);
